@@ -1,0 +1,5 @@
+"""`python -m fleetops`."""
+
+from fleetops.cli.main import entry
+
+entry()

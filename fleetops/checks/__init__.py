@@ -1,0 +1,1 @@
+"""Checks: facts in, findings out, one file each, found by this folder. Pure."""

@@ -1,0 +1,151 @@
+"""The entry point: finds the subcommands in this folder, runs one, turns its errors into words and an exit code.
+
+Start-up stays close to bare Python's: nothing here, and nothing at the top of a subcommand's file, imports
+fabric, paramiko, rich or yaml.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, Protocol, cast
+
+from fleetops import __version__, cli
+from fleetops.cli.world import World
+from fleetops.model.errors import FleetopsError, UsageError
+from fleetops.model.exit import Exit
+
+_NOT_COMMANDS = {"main", "world", "options"}
+
+
+class Subcommand(Protocol):
+    """What a file of this folder defines."""
+
+    NAME: str
+    SUMMARY: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the subcommand's own arguments."""
+
+    def execute(self, args: argparse.Namespace, world: World) -> Exit:
+        """Run it."""
+
+
+def subcommands() -> list[Subcommand]:
+    """All subcommands, by name."""
+    names = (
+        m.name for m in pkgutil.iter_modules(cli.__path__) if m.name not in _NOT_COMMANDS and m.name[0] != "_"
+    )
+    modules = [cast("Subcommand", importlib.import_module(f"fleetops.cli.{name}")) for name in names]
+    return sorted(modules, key=lambda module: module.NAME)
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse whose errors take the program's own road (one form, JSON when asked for)."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _usage_error(message, self.format_usage().strip())
+
+
+def _usage_error(message: str, usage: str) -> UsageError:
+    return UsageError(message, hint=usage.removeprefix("usage: "))
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = _Parser(
+        prog="fleetops",
+        description="Operate a fleet of GPU inference nodes over SSH: ask, prove, recover, launch.",
+        epilog="`fleetops lab up` starts a simulated fleet to try everything on.",
+    )
+    parser.add_argument("--version", action="version", version=f"fleetops {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    shared = _shared_options()
+    for module in subcommands():
+        sub = commands.add_parser(
+            module.NAME, help=module.SUMMARY, description=module.SUMMARY, parents=[shared]
+        )
+        module.configure(sub)
+        sub.set_defaults(execute=module.execute)
+    return parser
+
+
+def _shared_options() -> _Parser:
+    shared = _Parser(add_help=False)
+    where = shared.add_mutually_exclusive_group()
+    where.add_argument("--inventory", metavar="PATH", help="the inventory: a folder, or a fleet.yaml")
+    where.add_argument("--lab", action="store_true", help="use the embedded lab's inventory")
+    shared.add_argument("--json", action="store_true", help="print one JSON object")
+    return shared
+
+
+def run(argv: Sequence[str], world: World) -> Exit:
+    """Run one command line; never lets an exception through."""
+    wants_json = "--json" in argv
+    try:
+        args = build_parser().parse_args(argv)
+        return Exit(args.execute(args, world))
+    except FleetopsError as error:
+        _report(error, world, wants_json=wants_json)
+        return error.exit_code
+    except KeyboardInterrupt:
+        _report(FleetopsError("interrupted"), world, wants_json=wants_json)
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        _silence_stdout()
+        return Exit.FINE
+    except SystemExit as request:
+        return Exit(int(request.code or 0))
+    except Exception as error:  # noqa: BLE001 - the last wall: a traceback goes to a file, not to the user
+        _report(_defect(error), world, wants_json=wants_json)
+        return Exit.FAILED
+
+
+def _report(error: FleetopsError, world: World, *, wants_json: bool) -> None:
+    if wants_json:
+        body = {
+            "schema": "fleetops.error/1",
+            "error": error.kind,
+            "message": error.message,
+            "hint": error.hint,
+        }
+        extra = {"host": error.host, "guard": getattr(error, "guard", "")}
+        world.stderr.write(json.dumps(body | {key: value for key, value in extra.items() if value}) + "\n")
+        return
+    from fleetops.render.plain import error_lines
+
+    world.stderr.write(
+        error_lines(
+            error.message, error.hint, colour=world.stderr.isatty() and "NO_COLOR" not in world.environ
+        )
+    )
+
+
+def _defect(error: Exception) -> FleetopsError:
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="fleetops-defect-", suffix=".txt", delete=False) as file:
+        traceback.print_exception(error, file=file)
+    return FleetopsError(
+        f"a defect in fleetops itself: {type(error).__name__}: {error}",
+        hint=f"please report it with {file.name}; look at the node with `fleetops probe` before going on",
+    )
+
+
+def _silence_stdout() -> None:
+    """The reader went away (`| head`): not an error, and Python's exit must not print one."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def entry() -> NoReturn:
+    """The console script."""
+    code = run(sys.argv[1:], World())
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+    sys.exit(int(code))

@@ -1,0 +1,101 @@
+"""The outside world as the command line sees it, handed in as one object: tests replace it without patching."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from fleetops.model.errors import FleetopsError, Refused
+
+if TYPE_CHECKING:
+    from fleetops.model.fleet import Inventory
+    from fleetops.render.output import Output
+    from fleetops.ssh.connections import Connections
+
+
+def _environ() -> Mapping[str, str]:
+    return dict(os.environ)
+
+
+@dataclass(frozen=True)
+class World:
+    """Streams, environment, clock and the factories that reach outside."""
+
+    stdin: TextIO = field(default_factory=lambda: sys.stdin)
+    stdout: TextIO = field(default_factory=lambda: sys.stdout)
+    stderr: TextIO = field(default_factory=lambda: sys.stderr)
+    environ: Mapping[str, str] = field(default_factory=_environ)
+    cwd: Path = field(default_factory=Path.cwd)
+    clock: Callable[[], float] = time.time
+
+    def inventory(self, args: argparse.Namespace) -> "Inventory":
+        """The inventory that the options, the environment or the folder point at, loaded and checked."""
+        from fleetops.inventory.find import find_inventory
+        from fleetops.inventory.load import load_inventory
+
+        return load_inventory(
+            find_inventory(self._inventory_option(args), environ=self.environ, cwd=self.cwd)
+        )
+
+    def _inventory_option(self, args: argparse.Namespace) -> str | None:
+        if not args.lab:
+            option: str | None = args.inventory
+            return option
+        from fleetops.lab.paths import lab_inventory
+
+        return str(lab_inventory(self.environ))
+
+    def connections(self, inventory: "Inventory") -> "Connections":
+        """Connections to this inventory's hosts; a context manager."""
+        from fleetops.ssh.connections import Connections
+
+        return Connections(inventory.settings, environ=self.environ, ask_secret=self._ask_secret)
+
+    def _ask_secret(self, prompt: str) -> str:
+        import getpass
+
+        if not self.stdin.isatty():
+            raise FleetopsError(f"{prompt.rstrip(': ')} is needed, and there is no terminal to ask on")
+        return getpass.getpass(prompt, stream=self.stderr)
+
+    def state(self, inventory: "Inventory") -> Path:
+        """The folder for journals and records, made private (0700)."""
+        folder = inventory.settings.state or self._own_state()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise FleetopsError(
+                f"cannot make the state folder {folder}: {error.strerror}",
+                hint="set FLEETOPS_STATE, or `settings: {state: PATH}` in the inventory, to a writable folder",
+            ) from error
+        return folder
+
+    def _own_state(self) -> Path:
+        if named := self.environ.get("FLEETOPS_STATE"):
+            return Path(named)
+        base = self.environ.get("XDG_STATE_HOME") or str(
+            Path(self.environ.get("HOME", "~")).expanduser() / ".local/state"
+        )
+        return Path(base) / "fleetops"
+
+    def output(self, args: argparse.Namespace) -> "Output":
+        """Where a command shows its results."""
+        from fleetops.render.output import Output
+
+        return Output(self.stdout, self.stderr, environ=self.environ, wants_json=args.json)
+
+    def confirm(self, question: str) -> bool:
+        """Ask on the terminal; `y` or `yes` proceeds. Raises Refused where there is nobody to ask."""
+        if not self.stdin.isatty():
+            raise Refused(
+                "this changes something, and there is no terminal to ask on",
+                guard="confirmation",
+                hint="look at it with --dry-run, then add --yes",
+            )
+        self.stderr.write(f"{question} [y/N] ")
+        self.stderr.flush()
+        return self.stdin.readline().strip().lower() in {"y", "yes"}

@@ -1,0 +1,1 @@
+"""The inference engines, one file each, found by this folder. Pure."""

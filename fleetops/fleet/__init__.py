@@ -1,0 +1,1 @@
+"""Operations over hosts: the only layer that composes the ones below."""

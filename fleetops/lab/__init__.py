@@ -1,0 +1,1 @@
+"""The embedded lab: a small simulated fleet of real processes on loopback."""

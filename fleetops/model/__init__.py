@@ -1,0 +1,1 @@
+"""The nouns of the project: frozen dataclasses on the standard library alone."""

@@ -1,0 +1,88 @@
+"""Findings: what checks conclude from facts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from fleetops.model.engine import Service
+from fleetops.model.fact import Facts
+from fleetops.model.fleet import Hypervisor, Node, Profile
+
+
+class Severity(IntEnum):
+    """How bad; `UNKNOWN` is its own thing and never healthy."""
+
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+    UNKNOWN = 3
+
+    @property
+    def word(self) -> str:
+        """As it is printed."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One conclusion.
+
+    Attributes:
+        check: the name of the check that drew it; playbooks name it in `when`.
+        subject: what it is about, in few words (`ranks dead`).
+        evidence: the facts that show it, for a person.
+        next: the command to type next, "" where there is none.
+    """
+
+    host: str
+    check: str
+    severity: Severity
+    subject: str
+    evidence: str
+    next: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """How a node looks when nothing runs on it.
+
+    Attributes:
+        available_bytes: MemAvailable of the idle node.
+        gpu_used_bytes: GPU UUID -> memory used when idle.
+        source: where it comes from, in words (`recorded 2026-11-20`, `idle peer node-175`, `MemTotal less ...`).
+        margin_bytes: how far below `available_bytes` still counts as back.
+    """
+
+    available_bytes: int
+    gpu_used_bytes: dict[str, int] = field(default_factory=dict)
+    source: str = ""
+    margin_bytes: int = 2 * 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """All that is known of one node at one moment; what checks and steps look at.
+
+    Attributes:
+        node_facts: read on the node itself.
+        hypervisor_facts: read on its hypervisor; None where it has none.
+        services: engine instances found on the node by the engine files.
+        baseline: how the idle node looks; None where nothing tells.
+    """
+
+    node: Node
+    node_facts: Facts
+    hypervisor: Hypervisor | None = None
+    hypervisor_facts: Facts | None = None
+    profile: Profile | None = None
+    services: tuple[Service, ...] = ()
+    baseline: Baseline | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A named judgement over an observation. `judge` is pure; a missing fact gives an UNKNOWN finding."""
+
+    name: str
+    title: str
+    judge: Callable[[Observation], list[Finding]]

@@ -1,0 +1,55 @@
+"""GPUs as the NVIDIA driver reports them."""
+
+from dataclasses import dataclass
+
+from fleetops.model.fact import Key
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuProcess:
+    """A process the driver reports on a GPU; its pid belongs to the pid namespace it was read in, or is None."""
+
+    pid: int | None
+    name: str
+    used_bytes: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    """One GPU. A field that the driver does not know is None (and named in `unknown`); one it could not read fails.
+
+    Attributes:
+        uuid, bdf: identity; `bdf` is lower case with a four-digit domain (`0000:1a:00.0`).
+        minor: the number in /dev/nvidiaN.
+        recovery_action: the driver's own verdict: None, Reset, Reboot, Drain P2P, Drain and Reset; "" where not told.
+        failing: fields that hold a failure text (`Unknown Error`, `GPU requires reset`), with the text.
+    """
+
+    uuid: str
+    bdf: str
+    index: int
+    name: str
+    minor: int | None
+    memory_total_bytes: int
+    memory_used_bytes: int
+    memory_reserved_bytes: int = 0
+    persistence: bool | None = None
+    mig: bool | None = None
+    ecc: bool | None = None
+    ecc_uncorrected_aggregate: int | None = None
+    display_active: bool | None = None
+    recovery_action: str = ""
+    processes: tuple[GpuProcess, ...] = ()
+    failing: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpus:
+    """All GPUs that one nvidia-smi call reported, and what it said went wrong beside them."""
+
+    driver_version: str
+    gpus: tuple[Gpu, ...]
+    problems: tuple[str, ...] = ()
+
+
+GPUS: Key[Gpus] = Key("gpus")

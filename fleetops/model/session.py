@@ -1,0 +1,38 @@
+"""What the layers above `ssh/` know of a connection; tests hand in others."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fleetops.model.command import Command, Outcome
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer from a port on a host, reached through the SSH connection."""
+
+    status: int
+    body: bytes
+
+
+class Session(Protocol):
+    """A connection to one host.
+
+    Every method raises `Unreachable` when the host cannot be reached before anything was sent, and
+    `ConnectionLost` when the connection broke afterwards (for a change: look, do not repeat).
+    """
+
+    @property
+    def host(self) -> str:
+        """The host's inventory name."""
+
+    def run(self, command: Command, on_output: Callable[[str], None] | None = None) -> Outcome:
+        """Run one command to its end or its deadline."""
+
+    def batch(self, commands: Sequence[Command]) -> list[Outcome]:
+        """Run several reads in one round trip, each with its own deadline; outcomes in the same order."""
+
+    def request(
+        self, port: int, method: str, path: str, body: bytes | None = None, *, deadline_s: float = 10.0
+    ) -> Answer:
+        """One HTTP request to a port of the host's own loopback. Raises OSError or TimeoutError where none answers."""

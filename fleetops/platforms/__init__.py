@@ -1,0 +1,1 @@
+"""How a node is reset, one file per kind of platform. Pure."""

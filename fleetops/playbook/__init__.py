@@ -1,0 +1,1 @@
+"""Playbooks: load, plan, run, journal."""

@@ -1,0 +1,80 @@
+"""Where results go: data on stdout, everything else on stderr; Rich on a terminal, plain text when piped."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from rich.console import Console, RenderableType
+
+from fleetops.render.plain import safe
+
+__all__ = ["Output", "safe"]
+
+_PIPED_WIDTH = 160
+
+
+class Output:
+    """One command's output. Colour only on a terminal without NO_COLOR; piped text is never wrapped to a terminal."""
+
+    def __init__(
+        self,
+        stdout: TextIO,
+        stderr: TextIO,
+        *,
+        environ: Mapping[str, str] | None = None,
+        wants_json: bool = False,
+    ) -> None:
+        self.wants_json = wants_json
+        self._stdout = stdout
+        self._out = _console(stdout, environ or {})
+        self._err = _console(stderr, environ or {})
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person is looking at stdout."""
+        return self._out.is_terminal
+
+    @property
+    def width(self) -> int:
+        """Columns to lay out for."""
+        return self._out.width
+
+    @property
+    def err(self) -> Console:
+        """The console for progress and notes."""
+        return self._err
+
+    @property
+    def out(self) -> Console:
+        """The console for data."""
+        return self._out
+
+    def show(self, renderable: RenderableType = "") -> None:
+        """Print data for a person. A str is printed as it is: no markup, no highlighting, no wrapping."""
+        if isinstance(renderable, str):
+            self._out.print(renderable, markup=False, highlight=False, soft_wrap=True)
+        else:
+            self._out.print(renderable)
+
+    def json(self, body: Mapping[str, Any]) -> None:
+        """Print one JSON object."""
+        self._stdout.write(
+            json.dumps(body, ensure_ascii=False, default=str).encode("utf-8", "replace").decode() + "\n"
+        )
+
+    def note(self, text: str) -> None:
+        """Say something beside the data, on stderr."""
+        self._err.print(safe(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def _console(stream: TextIO, environ: Mapping[str, str]) -> Console:
+    is_terminal = stream.isatty()
+    return Console(
+        file=stream,
+        force_terminal=is_terminal,
+        no_color="NO_COLOR" in environ or None,
+        width=None if is_terminal else _PIPED_WIDTH,
+        highlight=False,
+        emoji=False,
+        _environ=environ,
+    )

@@ -1,0 +1,29 @@
+"""Text for a terminal without Rich: errors and short notes, printed before anything heavy is imported."""
+
+import re
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+def safe(text: str) -> str:
+    """Text from a host with control characters, bidirectional overrides and undecodable bytes made visible.
+
+    Newlines and tabs stay. What a host prints never reaches the operator's terminal raw.
+    """
+    return _CONTROL.sub(_visible, text)
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def error_lines(message: str, hint: str, *, colour: bool) -> str:
+    """An error and its hint, each on its own line, readable without colour."""
+    red, dim, off = ("\x1b[1;31m", "\x1b[2m", "\x1b[0m") if colour else ("", "", "")
+    lines = f"{red}error:{off} {safe(message)}\n"
+    if hint:
+        lines += f"{dim} hint:{off} {safe(hint)}\n"
+    return lines

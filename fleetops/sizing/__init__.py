@@ -1,0 +1,1 @@
+"""Host-memory budgets and KV-cache arithmetic. Pure."""

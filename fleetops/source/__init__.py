@@ -1,0 +1,1 @@
+"""Reading an engine's source. Pure over text."""

@@ -1,0 +1,1 @@
+"""Connections to hosts; the only importer of fabric and paramiko."""

@@ -1,0 +1,1 @@
+"""The steps of playbooks, one file each, found by this folder."""

@@ -1,0 +1,1 @@
+"""What is remembered between runs: launches, baselines, host identities."""
