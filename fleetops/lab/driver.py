@@ -1,0 +1,306 @@
+"""The lab's stand-in for the NVIDIA driver: which GPUs there are, and who has taken what memory.
+
+Standard library only, nothing else of fleetops: it runs inside the lab's hosts too, where it is imported as
+`fleetops.lab.driver` from /opt/fleetops-lab/lib. All of it is files in one folder (`/run/lab/driver`), which a
+hypervisor shares with its containers as they share the real driver:
+
+    gpus.json            the GPUs, which never change
+    state/<minor>.json   what does: persistence mode, recovery action, how often the GPU was reset
+    ledger/<name>.json   one file for each process that took memory
+
+A taker keeps its ledger file open and locked (flock) for its whole life. The kernel drops the lock when the last
+thread of the last process that has the file is gone, across pid namespaces; so whether a lock can be had tells
+whether the owner is entirely dead. A dead owner's entry is deleted, its memory free again, unless it is marked as
+leaked: that memory stays gone until a reset of one of its GPUs.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+DRIVER_FOLDER = Path("/run/lab/driver")
+GUEST_FILE = Path("/run/lab/guest")
+HOST = "host"
+VERSION = "570.133.20"
+CUDA_VERSION = "12.8"
+
+_ENTRY_BYTES = 2048
+_READ_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU as the driver knows it for ever.
+
+    Attributes:
+        bdf: PCI address with an eight-digit domain, as nvidia-smi prints it (`00000000:1A:00.0`).
+        total_mib: what nvidia-smi calls total.
+        reserved_mib: the driver's own share of it.
+        idle_mib: what shows as used while nobody uses it.
+    """
+
+    minor: int
+    uuid: str
+    bdf: str
+    name: str
+    total_mib: int
+    reserved_mib: int
+    idle_mib: int
+
+
+@dataclass(frozen=True)
+class GpuState:
+    """What changes about a GPU. `recovery_action`: None, Reset, Reboot, Drain P2P, Drain and Reset."""
+
+    persistence: bool = True
+    recovery_action: str = "None"
+    resets: int = 0
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What one process has taken.
+
+    Attributes:
+        guest: the guest's id as text, or `host`.
+        pid: the owner's pid in its own pid namespace.
+        host_bytes: pinned host memory, which shows in no process.
+        gpu_mib: memory taken on each GPU, by minor.
+        leak: it outlives its owner, until a reset.
+        alive: the owner, or a thread of it, still lives.
+    """
+
+    guest: str
+    pid: int
+    comm: str
+    host_bytes: int
+    gpu_mib: Mapping[int, int]
+    leak: bool
+    alive: bool
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over all holdings: host bytes by guest, MiB by GPU minor."""
+
+    host_bytes: Mapping[str, int] = field(default_factory=dict)
+    gpu_mib: Mapping[int, int] = field(default_factory=dict)
+
+
+class Entry:
+    """A process's own ledger entry, open and locked. Leaving it as a context gives everything back."""
+
+    def __init__(self, path: Path, descriptor: int, record: dict[str, Any]) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._record = record
+
+    def set(
+        self,
+        *,
+        host_bytes: int | None = None,
+        gpu_mib: Mapping[int, int] | None = None,
+        leak: bool | None = None,
+    ) -> None:
+        """Say what is taken now; what is left out stays as it was."""
+        if host_bytes is not None:
+            self._record["host_bytes"] = host_bytes
+        if gpu_mib is not None:
+            self._record["gpu_mib"] = _as_keys(gpu_mib)
+        written = _read_record(self._descriptor) or self._record
+        self._record["leak"] = written["leak"] if leak is None else leak  # another may have marked it
+        _write_record(self._descriptor, self._record)
+
+    def keep_in_children(self) -> None:
+        """Let the lock pass through exec, so that the entry lives as long as any child that has inherited it."""
+        os.set_inheritable(self._descriptor, True)
+
+    def close(self) -> None:
+        """Give everything back, as a process that ends cleanly does."""
+        self.path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Ledger:
+    """Who has taken what, in one driver's folder."""
+
+    def __init__(self, folder: Path = DRIVER_FOLDER) -> None:
+        self._folder = folder / "ledger"
+
+    def take(self, comm: str, *, guest: str | None = None) -> Entry:
+        """A new entry for the calling process, empty at first. `guest` None: the host this runs in.
+
+        Fork first, take after: a child that inherits the open file keeps the entry alive.
+        """
+        record = _record(comm, guest or current_guest())
+        path = self._folder / f"{record['guest']}-{os.getpid()}-{time.monotonic_ns():x}.json"
+        hidden = path.with_name(f".{path.name}")  # readers must never see a file that is not locked yet
+        descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _write_record(descriptor, record)
+        hidden.rename(path)
+        return Entry(path, descriptor, record)
+
+    def leak(self, *, guest: str, comm: str, host_bytes: int, gpu_mib: Mapping[int, int]) -> None:
+        """Record memory that is held without any owner, as a driver's own leak is."""
+        path = self._folder / f"{guest}-leak-{time.monotonic_ns():x}.json"
+        amounts = {"host_bytes": host_bytes, "gpu_mib": _as_keys(gpu_mib), "leak": True}
+        path.write_text(json.dumps(_record(comm, guest) | amounts))
+
+    def mark_leaked(self, pids: Iterable[int], *, guest: str | None = None) -> None:
+        """Mark living owners' entries as leaking (pids of `guest`'s namespace), before they are killed."""
+        wanted = set(pids)
+        for path in self._paths():
+            with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
+                record = _read_record(file.fileno())
+                if record and record["pid"] in wanted and record["guest"] == (guest or current_guest()):
+                    _write_record(file.fileno(), record | {"leak": True})
+
+    def holdings(self) -> list[Holding]:
+        """Everything that is taken now; entries of dead owners that leaked nothing are deleted on the way."""
+        return [holding for _, holding in self._read()]
+
+    def totals(self) -> Totals:
+        """Sums over `holdings`."""
+        host: dict[str, int] = {}
+        gpus: dict[int, int] = {}
+        for holding in self.holdings():
+            host[holding.guest] = host.get(holding.guest, 0) + holding.host_bytes
+            for minor, mib in holding.gpu_mib.items():
+                gpus[minor] = gpus.get(minor, 0) + mib
+        return Totals(host, gpus)
+
+    def forget_leaks(self, minors: Iterable[int]) -> None:
+        """What a reset of these GPUs does: dead owners' holdings on any of them are gone."""
+        wanted = set(minors)
+        for path, holding in self._read():
+            if not holding.alive and wanted & set(holding.gpu_mib):
+                path.unlink(missing_ok=True)
+
+    def clear(self, guest: str) -> None:
+        """Drop every dead owner's entry of one guest, as a repair from outside the lab would."""
+        for path, holding in self._read():
+            if not holding.alive and holding.guest == guest:
+                path.unlink(missing_ok=True)
+
+    def _paths(self) -> list[Path]:
+        return sorted(path for path in self._folder.glob("*.json") if not path.name.startswith("."))
+
+    def _read(self) -> Iterator[tuple[Path, Holding]]:
+        for path in self._paths():
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            try:
+                alive = _is_locked(descriptor)
+                record = _read_record(descriptor)
+            finally:
+                os.close(descriptor)
+            if record is not None and (alive or record["leak"]):
+                yield path, _holding(record, alive=alive)
+            elif not alive:
+                path.unlink(missing_ok=True)
+
+
+class Driver:
+    """The GPUs of one driver and their state."""
+
+    def __init__(self, folder: Path = DRIVER_FOLDER) -> None:
+        self._folder = folder
+        self.ledger = Ledger(folder)
+
+    def gpus(self) -> list[Gpu]:
+        """All GPUs, by minor. Raises FileNotFoundError where no driver is loaded."""
+        return [Gpu(**each) for each in json.loads((self._folder / "gpus.json").read_text())]
+
+    def state(self, minor: int) -> GpuState:
+        """A GPU's changeable state; the defaults where nothing was ever changed."""
+        path = self._folder / "state" / f"{minor}.json"
+        return GpuState(**json.loads(path.read_text())) if path.exists() else GpuState()
+
+    def set_state(self, minor: int, **changes: Any) -> None:
+        """Change a GPU's state; readers see the old or the new, never a mixture."""
+        path = self._folder / "state" / f"{minor}.json"
+        fresh = path.with_name(f".{minor}.{os.getpid()}")
+        fresh.write_text(json.dumps({**vars(self.state(minor)), **changes}))
+        fresh.rename(path)
+
+    def reset(self, minors: Iterable[int]) -> None:
+        """Reset GPUs that nobody uses: leaked memory is free again and no recovery action is asked for."""
+        wanted = list(minors)
+        self.ledger.forget_leaks(wanted)
+        for minor in wanted:
+            self.set_state(minor, recovery_action="None", resets=self.state(minor).resets + 1)
+
+
+def create(folder: Path, gpus: Iterable[Gpu]) -> None:
+    """Lay out a driver's folder."""
+    for each in ("state", "ledger"):
+        (folder / each).mkdir(parents=True)
+    (folder / "gpus.json").write_text(json.dumps([vars(gpu) for gpu in gpus]))
+
+
+def current_guest() -> str:
+    """The guest that this process runs in, as the ledger names it; `host` on a hypervisor or a bare node."""
+    return GUEST_FILE.read_text().strip() if GUEST_FILE.exists() else HOST
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _record(comm: str, guest: str) -> dict[str, Any]:
+    amounts = {"host_bytes": 0, "gpu_mib": {}, "leak": False}
+    return {"guest": guest, "pid": os.getpid(), "comm": comm, **amounts}
+
+
+def _as_keys(gpu_mib: Mapping[int, int]) -> dict[str, int]:
+    return {str(minor): mib for minor, mib in gpu_mib.items()}
+
+
+def _write_record(descriptor: int, record: Mapping[str, Any]) -> None:
+    """One write of constant length: a reader sees a whole record, or tries again."""
+    os.pwrite(descriptor, json.dumps(record).encode().ljust(_ENTRY_BYTES), 0)
+
+
+def _read_record(descriptor: int) -> dict[str, Any] | None:
+    for _ in range(_READ_TRIES):
+        try:
+            record: dict[str, Any] = json.loads(os.pread(descriptor, _ENTRY_BYTES, 0))
+        except ValueError:
+            time.sleep(0.001)
+        else:
+            return record
+    return None
+
+
+def _holding(record: Mapping[str, Any], *, alive: bool) -> Holding:
+    return Holding(
+        guest=record["guest"],
+        pid=record["pid"],
+        comm=record["comm"],
+        host_bytes=record["host_bytes"],
+        gpu_mib={int(minor): mib for minor, mib in record["gpu_mib"].items()},
+        leak=record["leak"],
+        alive=alive,
+    )

@@ -1,0 +1,111 @@
+"""The lab's driver: memory is held exactly as long as its owner lives, or longer where it leaks."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from fleetops.lab.driver import Driver, Gpu, Ledger, create
+
+GB = 10**9
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    gpus = [Gpu(n, f"GPU-{n}", f"00000000:{n:02X}:00.0", "NVIDIA H20", 97871, 1573, 0) for n in range(2)]
+    create(tmp_path / "driver", gpus)
+    return tmp_path / "driver"
+
+
+def owner(folder: Path, *, leak: bool = False) -> int:
+    """A child process that has taken 5 GB of host memory and 100 MiB of GPU 1, and waits."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with Ledger(folder).take("rank", guest="174") as entry:
+            entry.set(host_bytes=5 * GB, gpu_mib={1: 100}, leak=leak)
+            os.write(writing, b"!")
+            signal.pause()
+        os._exit(1)
+    os.read(reading, 1)
+    os.close(reading)
+    os.close(writing)
+    return pid
+
+
+def test_what_a_process_takes_is_gone_until_it_dies(folder: Path) -> None:
+    pid = owner(folder)
+    totals = Ledger(folder).totals()
+    assert (totals.host_bytes, totals.gpu_mib) == ({"174": 5 * GB}, {1: 100})
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert Ledger(folder).totals().host_bytes == {}
+    assert not list((folder / "ledger").iterdir())
+
+
+def test_a_zombie_holds_nothing_although_nobody_has_reaped_it(folder: Path) -> None:
+    pid = owner(folder)
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert Ledger(folder).holdings() == []
+    os.waitpid(pid, 0)
+
+
+def test_leaked_memory_outlives_its_owner_until_one_of_its_gpus_is_reset(folder: Path) -> None:
+    pid = owner(folder)
+    driver = Driver(folder)
+    driver.ledger.mark_leaked([pid], guest="174")
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert driver.ledger.totals().gpu_mib == {1: 100}
+    driver.reset([0])
+    assert driver.ledger.totals().gpu_mib == {1: 100}
+    driver.reset([1])
+    assert driver.ledger.totals().gpu_mib == {}
+    assert [driver.state(minor).resets for minor in (0, 1)] == [1, 1]
+
+
+def test_a_reset_takes_nothing_from_the_living(folder: Path) -> None:
+    with Ledger(folder).take("rank", guest="174") as entry:
+        entry.set(gpu_mib={0: 7}, leak=True)
+        Driver(folder).reset([0, 1])
+        assert Ledger(folder).totals().gpu_mib == {0: 7}
+
+
+def test_leaving_gives_everything_back(folder: Path) -> None:
+    with Ledger(folder).take("rank", guest="174") as entry:
+        entry.set(host_bytes=GB)
+        assert [holding.host_bytes for holding in Ledger(folder).holdings()] == [GB]
+    assert Ledger(folder).holdings() == []
+
+
+def test_memory_without_any_owner(folder: Path) -> None:
+    Ledger(folder).leak(guest="174", comm="gone", host_bytes=3 * GB, gpu_mib={0: 50})
+    (holding,) = Ledger(folder).holdings()
+    assert (holding.alive, holding.leak, holding.host_bytes) == (False, True, 3 * GB)
+    Ledger(folder).clear("175")
+    assert Ledger(folder).holdings()
+    Ledger(folder).clear("174")
+    assert Ledger(folder).holdings() == []
+
+
+def test_readers_never_see_half_a_record(folder: Path) -> None:
+    done = threading.Event()
+
+    def keep_changing() -> None:
+        with Ledger(folder).take("rank", guest="174") as entry:
+            while not done.is_set():
+                entry.set(host_bytes=1, gpu_mib={0: 1})
+                entry.set(host_bytes=10**12, gpu_mib=dict.fromkeys(range(8), 10**6))
+
+    thread = threading.Thread(target=keep_changing)
+    thread.start()
+    try:
+        seen = {holding.host_bytes for _ in range(300) for holding in Ledger(folder).holdings()}
+    finally:
+        done.set()
+        thread.join()
+    assert seen <= {0, 1, 10**12}
+    assert seen
