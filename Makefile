@@ -1,0 +1,58 @@
+# The two commands of a fresh machine: `make demo` and `make test`. Both make what they need in .venv.
+# `make PYTHON=/path/to/python3.12 ...` chooses the interpreter; otherwise the first of 3.11 or newer is taken.
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(VENV)/pip install --quiet --disable-pip-version-check
+# The gate's own tests first: they take a second, and what they find makes the rest moot.
+STRUCTURE := tests/quality/test_layers.py tests/quality/test_shape.py
+
+.PHONY: help demo test check format lint types layers docs clean
+
+help: ## what can be made
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: $(VENV)/installed ## break a small fleet as in the incident, and heal it
+	@sh tools/demo.sh $(BIN)/fleetops
+
+test: $(VENV)/installed-dev ## the whole test suite
+	$(BIN)/pytest
+
+check: $(VENV)/installed-dev ## the whole gate: format, lint, types, layers, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q $(STRUCTURE)
+	$(BIN)/pytest
+
+format: $(VENV)/installed-dev ## format and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(VENV)/installed-dev ## format and lint only
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/installed-dev ## types only
+	$(BIN)/mypy
+
+layers: $(VENV)/installed-dev ## layers and shape only
+	$(BIN)/pytest -q $(STRUCTURE)
+
+docs: $(VENV)/installed-dev ## write the generated pages of docs/ anew
+	$(BIN)/python tools/document.py
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .demo
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: a second run installs nothing, a changed pyproject.toml installs anew.
+$(VENV)/installed: pyproject.toml tools/environment.sh
+	@sh tools/environment.sh $(VENV)
+	$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/installed-dev: pyproject.toml tools/environment.sh
+	@sh tools/environment.sh $(VENV)
+	$(INSTALL) --editable '.[dev]'
+	@touch $@ $(VENV)/installed
