@@ -28,6 +28,7 @@ class SourceAnswer:
 
     Attributes:
         engine, version: whose source was searched; empty where it is another folder (`--path`), or nothing tells.
+        engine_title: the engine's name as its makers write it.
         total: matching lines found on the node, shown or not.
         files: how many files they are in.
         lines: what was shown of them, sorted by file, context included.
@@ -37,6 +38,7 @@ class SourceAnswer:
 
     engine: str = ""
     version: str = ""
+    engine_title: str = ""
     total: int
     files: int
     lines: tuple[SourceLine, ...] = ()
