@@ -1,0 +1,107 @@
+"""Probing nodes: everything about each, judged and added up; one node's silence costs only itself."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from fleetops.checks import judge
+from fleetops.engines import engine
+from fleetops.fleet.observe import observe
+from fleetops.fleet.read import Sessions
+from fleetops.fleet.summary import port_use, summarise
+from fleetops.model.errors import FleetopsError
+from fleetops.model.exit import Exit, worst
+from fleetops.model.fact import Facts, Gap, Missing
+from fleetops.model.finding import Baseline, Observation, Severity
+from fleetops.model.fleet import Inventory, Node
+from fleetops.model.report import PortUse, Report
+from fleetops.ssh.fanout import fan_out
+
+_HEALTH_PATH = "/health"
+_HEALTH_DEADLINE_S = 5.0
+
+Baselines = Callable[[Node], Baseline | None]
+
+
+def probe_nodes(
+    sessions: Sessions,
+    inventory: Inventory,
+    nodes: Sequence[Node],
+    *,
+    baselines: Baselines = lambda _node: None,
+    pss: bool = True,
+) -> Iterator[Report]:
+    """One report for each node, as they come in; a node that does not answer has one as well."""
+
+    def work(node: Node) -> Report:
+        return probe_node(sessions, inventory, node, baseline=baselines(node), pss=pss)
+
+    for result in fan_out(nodes, work):
+        if result.value is not None:
+            yield result.value
+        else:
+            error = result.error or FleetopsError(f"{result.item.name} gave no answer")
+            yield Report(node=result.item, error=error.message, hint=error.hint)
+
+
+def probe_node(
+    sessions: Sessions,
+    inventory: Inventory,
+    node: Node,
+    *,
+    baseline: Baseline | None = None,
+    pss: bool = True,
+) -> Report:
+    """Observe, ask the service's health endpoint where its port listens, judge, add up."""
+    observation = observe(sessions, inventory, node, baseline=baseline, pss=pss)
+    return Report(
+        node=node,
+        observation=observation,
+        summary=summarise(observation, ask_port(sessions, observation)),
+        findings=judge(observation),
+        engine_title=engine(node.engine).title,
+        error=silence(observation.node_facts),
+    )
+
+
+def silence(facts: Facts) -> str:
+    """Why the host said nothing at all; "" where it said something."""
+    readings = list(facts.readings.values())
+    gaps = [
+        reading for reading in readings if isinstance(reading, Missing) and reading.gap is Gap.UNREACHABLE
+    ]
+    return gaps[0].why if gaps and len(gaps) == len(readings) else ""
+
+
+def ask_port(sessions: Sessions, observation: Observation) -> PortUse | None:
+    """The service's port with what its health endpoint answers; no answer within 5 s says that it hangs."""
+    use = port_use(observation)
+    if use is None or not use.listens or not observation.services:
+        return use
+    started = time.monotonic()
+    try:
+        answer = sessions.session(observation.node).request(
+            use.port, "GET", _HEALTH_PATH, deadline_s=_HEALTH_DEADLINE_S
+        )
+    except TimeoutError:
+        return replace(use, answers=False, answer=f"{_HEALTH_PATH}: no answer in {_HEALTH_DEADLINE_S:g} s")
+    except OSError as error:
+        return replace(use, answers=False, answer=f"{_HEALTH_PATH}: {error.strerror or error}")
+    except FleetopsError as error:
+        return replace(use, answer=f"{_HEALTH_PATH} could not be asked: {error.message}")
+    seconds = time.monotonic() - started
+    return replace(
+        use, answers=answer.status == 200, answer=f"{_HEALTH_PATH} says {answer.status} in {seconds:.1f} s"
+    )
+
+
+def exit_code(reports: Sequence[Report]) -> Exit:
+    """3 where something is unknown or out of reach, 1 where there are findings, else 0."""
+    return worst(code for report in reports for code in _codes(report))
+
+
+def _codes(report: Report) -> Iterator[Exit]:
+    if report.observation is None or report.error:
+        yield Exit.UNKNOWN
+    for finding in report.findings:
+        yield Exit.UNKNOWN if finding.severity is Severity.UNKNOWN else Exit.FINDINGS

@@ -1,0 +1,96 @@
+"""What is known of a node from outside it, and what is not known at all."""
+
+from collections.abc import Iterator
+
+from fleetops.model.fact import Facts, Gap, Missing
+from fleetops.model.finding import Observation
+from fleetops.model.guest import GUEST, GUESTS, HOST_HOLDERS, TASKS
+from fleetops.model.report import Report
+from fleetops.render.rows import Row
+
+# Absent is the normal state of these; it is no gap in what is known.
+_MAY_BE_ABSENT = {"service-records", "engine-source", "cgroup", "holders", "host-holders", "claims"}
+_IN_WORDS = {
+    "identity": "identity",
+    "memory": "memory",
+    "cgroup": "cgroup limits",
+    "processes": "process table",
+    "listeners": "listening ports",
+    "holders": "GPU file holders",
+    "segments": "shared memory",
+    "gpus": "GPUs",
+    "engine-source": "engine source",
+    "service-records": "launch records",
+    "guest": "guest state",
+    "guests": "guest list",
+    "tasks": "Proxmox tasks",
+    "claims": "GPU assignments",
+    "host-holders": "GPU file holders",
+}
+
+
+def hypervisor_rows(report: Report) -> Iterator[Row]:
+    """The guest's lock, its running tasks and the GPU holders, as its hypervisor sees them."""
+    observation = report.observation
+    if observation is None or observation.hypervisor is None or observation.hypervisor_facts is None:
+        return
+    facts = observation.hypervisor_facts
+    guest = facts.value(GUEST)
+    said = [*_lock(observation, facts)]
+    if guest is None and not said:
+        return
+    yield Row(
+        label=observation.hypervisor.name,
+        says=", ".join(said) if said else "no lock, no running task",
+        note=_holders(observation, facts),
+        style="yellow" if said else "",
+    )
+
+
+def _lock(observation: Observation, facts: Facts) -> Iterator[str]:
+    guest = facts.value(GUEST)
+    if guest is not None and guest.lock:
+        yield f"guest locked: {guest.lock}"
+    for task in facts.value(TASKS) or ():
+        yield f"{task.type} running" + (f" by {task.user}" if task.user else "")
+    for entry in facts.value(GUESTS) or ():
+        if observation.node.guest and entry.id == observation.node.guest.id and entry.ha_state:
+            yield f"managed by HA ({entry.ha_state})"
+
+
+def _holders(observation: Observation, facts: Facts) -> str:
+    holders = facts.value(HOST_HOLDERS)
+    guest = observation.node.guest
+    if not holders or guest is None:
+        return ""
+    own = {holder.pid for holder in holders if holder.guest_id == guest.id}
+    host = sorted({holder.comm for holder in holders if holder.guest_id is None})
+    words = [f"{len(own)} process{'' if len(own) == 1 else 'es'} of this guest on its GPUs"] if own else []
+    if host:
+        words.append(f"{', '.join(host)} on the host itself")
+    return f"sees {' and '.join(words)}" if words else ""
+
+
+def missing_rows(report: Report) -> Iterator[Row]:
+    """Every reading that is not there though it should be, equal reasons once."""
+    observation = report.observation
+    if observation is None:
+        return
+    label = "unknown"
+    for facts in (observation.node_facts, observation.hypervisor_facts):
+        if facts is None:
+            continue
+        for reason, names in _gaps(facts).items():
+            where = "" if facts is observation.node_facts else f" (on {facts.host})"
+            everything = len(names) == len(facts.readings) > 1
+            says = f"everything on {facts.host}" if everything else ", ".join(names) + where
+            yield Row(label=label, says=says, note=reason, style="magenta")
+            label = ""
+
+
+def _gaps(facts: Facts) -> dict[str, list[str]]:
+    gaps: dict[str, list[str]] = {}
+    for name, reading in facts.readings.items():
+        if isinstance(reading, Missing) and not (reading.gap is Gap.ABSENT and name in _MAY_BE_ABSENT):
+            gaps.setdefault(str(reading), []).append(_IN_WORDS.get(name, name))
+    return gaps

@@ -1,0 +1,232 @@
+"""A probed node's facts as rows: what is gone and where it is, who is dead and why it does not go away."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from fleetops.model.finding import Severity
+from fleetops.model.machine import IDENTITY, Process
+from fleetops.model.nodeset import fold_names
+from fleetops.model.report import GpuHolder, GpuUse, MemoryUse, PortUse, RankUse, Report, Verdict
+from fleetops.model.units import GB, show_gb, show_gib
+from fleetops.render.duration import show_duration
+from fleetops.render.probe_outside import hypervisor_rows, missing_rows
+from fleetops.render.rows import Row
+
+# Less than this part of a node's memory, unexplained, is the kernel's own and not worth a word.
+_NOTABLE_SHARE = 0.02
+_SEVERITY_STYLE = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.UNKNOWN: "magenta"}
+_TICKS_PER_S = 100  # USER_HZ, fixed in the kernel's interface on every platform that has GPUs
+
+
+def probe_rows(report: Report) -> list[Row]:
+    """All rows of one node that answered."""
+    summary = report.summary
+    rows: list[Row] = []
+    rows += _service_rows(report)
+    if summary.memory:
+        rows += _memory_rows(summary.memory)
+    if summary.gpus:
+        rows += _gpu_rows(summary.gpus)
+    if summary.ranks:
+        rows += _labelled("ranks", _rank_rows(summary.ranks))
+    if summary.port:
+        rows += _port_rows(summary.port, report)
+    if summary.leftovers and summary.leftovers.count:
+        rows.append(
+            Row(
+                label="leftovers",
+                says=f"{_count(summary.leftovers.count, 'segment')}, {_size(summary.leftovers.size_bytes)}",
+                note="shared memory of dead owners that nobody has mapped",
+                style=_SEVERITY_STYLE[Severity.WARNING],
+            )
+        )
+    return [*rows, *hypervisor_rows(report), *missing_rows(report)]
+
+
+def _labelled(label: str, rows: Iterable[Row]) -> Iterator[Row]:
+    """The label stands before the first row only."""
+    for place, row in enumerate(rows):
+        yield Row(label="" if place else label, says=row.says, note=row.note, style=row.style)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _size(size_bytes: int) -> str:
+    return show_gb(size_bytes) if size_bytes >= GB / 10 else f"{size_bytes / 1e6:,.0f} MB"
+
+
+def _service_rows(report: Report) -> Iterator[Row]:
+    observation = report.observation
+    for service in observation.services if observation else ():
+        if service.launcher is None:
+            yield Row(label="service", says="launcher gone", note="its ranks are orphans", style="bold red")
+            continue
+        age = _age(service.launcher, report)
+        yield Row(
+            label="service",
+            says=f"pid {service.launcher.pid}{f', up {age}' if age else ''}",
+            note=_against_profile(report, service.flags),
+        )
+
+
+def _age(process: Process, report: Report) -> str:
+    identity = report.observation.node_facts.value(IDENTITY) if report.observation else None
+    if identity is None:
+        return ""
+    return show_duration(max(0.0, identity.uptime_s - process.start_ticks / _TICKS_PER_S))
+
+
+def _against_profile(report: Report, flags: dict[str, str]) -> str:
+    """The flags in force that are not the profile's: the incident's own number was one of them."""
+    profile = report.observation.profile if report.observation else None
+    if profile is None:
+        return ""
+    in_force = {name.lstrip("-").replace("-", "_"): value for name, value in flags.items()}
+    differing = [
+        f"{flag.name.replace('_', '-')} {in_force[flag.name]} (profile: {flag.value})"
+        for flag in profile.flags
+        if flag.name in in_force and in_force[flag.name] not in {str(flag.value), "", "True"}
+    ]
+    return ", ".join(differing) if differing else f"as profile {profile.name} says"
+
+
+def _memory_rows(memory: MemoryUse) -> Iterator[Row]:
+    gone, total = show_gb(memory.gone_bytes).removesuffix(" GB"), show_gb(memory.total_bytes)
+    left = show_gb(memory.available_bytes).removesuffix(" GB")
+    tight = memory.available_bytes < memory.total_bytes * _NOTABLE_SHARE * 2
+    yield Row(
+        label="memory",
+        says=f"{gone} of {total} gone, {left} available",
+        note=", ".join(_memory_notes(memory)),
+        style=_SEVERITY_STYLE[Severity.CRITICAL] if tight else "",
+    )
+
+
+def _memory_notes(memory: MemoryUse) -> Iterator[str]:
+    notable = memory.total_bytes * _NOTABLE_SHARE
+    if memory.unexplained_bytes is None:
+        yield "the process table could not be read: whose it is cannot be said"
+    elif memory.unexplained_bytes > notable:
+        yield f"{show_gb(memory.unexplained_bytes)} in no process's RSS (pinned)"
+    if memory.shared_bytes >= GB:
+        yield f"{show_gb(memory.shared_bytes)} shared memory"
+    for holder in memory.largest:
+        if holder.size_bytes > notable:
+            yield f"{show_gb(holder.size_bytes)} in {_name(holder.process)}"
+    if memory.room_bytes is not None and memory.room_bytes < memory.available_bytes - notable:
+        yield f"its cgroup allows only {show_gb(memory.room_bytes)} more"
+
+
+def _name(process: Process) -> str:
+    """A process in two words: its program and its pid."""
+    word = process.cmdline[0] if process.cmdline else process.comm
+    program = word.split()[0].rsplit("/", 1)[-1] if word.split() else process.comm
+    return f"{program} ({process.pid})"
+
+
+def indices(numbers: Sequence[int]) -> str:
+    """GPU indices as `0-3,6`."""
+    return fold_names(str(number) for number in numbers).strip("[]")
+
+
+def _gpu_rows(gpus: GpuUse) -> Iterator[Row]:
+    count = str(gpus.seen) if gpus.expected is None else f"{gpus.seen} of {gpus.expected}"
+    held, total = show_gib(gpus.held_bytes).removesuffix(" GiB"), show_gib(gpus.total_bytes)
+    where = "" if len(gpus.holding) in {0, gpus.seen} else f" on GPU {indices(gpus.holding)}"
+    short = gpus.expected is not None and gpus.seen < gpus.expected
+    yield Row(
+        label="GPUs",
+        says=f"{count}, {held} of {total} held{where}" if gpus.held_bytes else f"{count}, {total}, none held",
+        note=_by_whom(gpus),
+        style=_SEVERITY_STYLE[Severity.CRITICAL] if short or _ownerless(gpus) or gpus.failing else "",
+    )
+    for action, numbers in gpus.actions.items():
+        yield Row(says=f"driver asks for: {action}", note=f"GPU {indices(numbers)}")
+    for index, texts in gpus.failing.items():
+        yield Row(says=f"GPU {index} fails", note="; ".join(texts))
+    for problem in gpus.problems:
+        yield Row(says="nvidia-smi says", note=problem)
+
+
+def _ownerless(gpus: GpuUse) -> bool:
+    return bool(gpus.held_bytes) and gpus.holders == ()
+
+
+def _by_whom(gpus: GpuUse) -> str:
+    if gpus.holders is None:
+        return "who holds them could not be read" if gpus.held_bytes else ""
+    if not gpus.holders:
+        return "by nobody: no process here has them open, only a reset frees it" if gpus.held_bytes else ""
+    return f"{'by' if gpus.held_bytes else 'open in'} {', '.join(_holder_groups(gpus.holders))}"
+
+
+def _holder_groups(holders: tuple[GpuHolder, ...]) -> Iterator[str]:
+    kinds = Counter(holder.kind for holder in holders)
+    for kind, number in kinds.items():
+        if kind == "process":
+            strangers = [holder for holder in holders if holder.kind == "process"]
+            named = [_name(one.process) if one.process else f"pid {one.pid}" for one in strangers[:3]]
+            yield ", ".join(named) + (f" and {number - 3} more" if number > 3 else "")
+        elif kind == "launcher":
+            yield "the launcher"
+        elif kind == "rank in D":
+            yield "1 rank in D" if number == 1 else f"{number} ranks in D"
+        else:
+            yield _count(number, kind).replace("processs", "processes")
+
+
+def _rank_rows(ranks: RankUse) -> Iterator[Row]:
+    critical = _SEVERITY_STYLE[Severity.CRITICAL]
+    if ranks.zombies:
+        yield Row(says=_count(len(ranks.zombies), "zombie"), note=_why_not_reaped(ranks), style=critical)
+    if ranks.ghosts:
+        leaders = _count(len(ranks.ghosts), "zombie leader")
+        yield Row(
+            says=f"{leaders}, threads alive",
+            note=f"memory, GPUs and port still held; ps shows 0 ({_pids(ranks.ghosts)})",
+            style=critical,
+        )
+    if ranks.stuck:
+        yield Row(
+            says=f"{len(ranks.stuck)} in D",
+            note=f"waits inside the kernel; SIGKILL acts only when it returns ({_pids(ranks.stuck)})",
+            style=_SEVERITY_STYLE[Severity.WARNING],
+        )
+    if ranks.live:
+        of = f" of {ranks.expected}" if ranks.expected is not None else ""
+        yield Row(says=f"{len(ranks.live)}{of} alive", note=f"pids {_pids(ranks.live)}")
+
+
+def _pids(processes: Sequence[Process]) -> str:
+    return fold_names(str(process.pid) for process in processes).strip("[]")
+
+
+def _why_not_reaped(ranks: RankUse) -> str:
+    if any(parent.pid == 1 for parent in ranks.negligent):
+        return "their parent is PID 1, which does not reap them: they hold nothing, and go with the guest"
+    if ranks.negligent:
+        names = ", ".join(f"{parent.pid}" for parent in ranks.negligent)
+        return f"their parent {names} does not reap them: kill the parent"
+    return "their parent cannot be seen from here"
+
+
+def _port_rows(port: PortUse, report: Report) -> Iterator[Row]:
+    if port.listens is None:
+        return
+    if not port.listens:
+        if report.summary.verdict not in {Verdict.IDLE, Verdict.UNCLEAN}:
+            yield Row(label="port", says=f"{port.port} does not listen")
+        return
+    owners = ", ".join(_owner(process) for process in port.owners)
+    says = f"{port.port} listens" + ("" if owners else ", no owner")
+    note = f"held by {owners}" if owners else "no process that can be seen here has it open"
+    if port.answer:
+        note = f"{note}; {port.answer}"
+    style = "" if port.answers is not False and owners else _SEVERITY_STYLE[Severity.CRITICAL]
+    yield Row(label="port", says=says, note=note, style=style)
+
+
+def _owner(process: Process) -> str:
+    return f"zombie leader {process.pid}" if process.is_ghost_leader else _name(process)
