@@ -23,10 +23,11 @@ ANSWER_BYTES = 4 * 2**20
 _BAD_PATTERN, _NO_FOLDER = 64, 66
 
 # Sorting matched text would cost more than reading twice, so a first grep lists the files that match, and a second
-# reads those in sorted order. grep itself marks what matched (an escape sequence that no source has): only it knows.
+# reads those in sorted order; the first leaves binaries out (-I), the second must not (-a), or a file would end at its
+# first line that is not UTF-8. grep itself marks what matched (an escape sequence that no source has): only it knows.
 _SCRIPT = r"""
-folder=$1 matcher=$2 pattern=$3 context=$4 limit=$5 cut=$6
-shift 6
+folder=$1 matcher=$2 pattern=$3 context=$4 limit=$5 names=$6 cut=$7
+shift 7
 unset GREP_OPTIONS GREP_COLOR POSIXLY_CORRECT
 LC_ALL=C.UTF-8 GREP_COLORS='ms=7;3;1;9:mc=:sl=:cx=:fn=:ln=:bn=:se=:ne'
 export LC_ALL GREP_COLORS
@@ -41,10 +42,16 @@ cd "$folder" && [ -e "$start" ] || exit 66
 
 exec 3>&1
 { grep -rlZI "$matcher" "$@" -e "$pattern" "$start"; echo "searched $?" >&3; } |
-  LC_ALL=C sort -z |
-  xargs -0r grep -nHZI --color=always "$matcher" -C "$context" -e "$pattern" -- |
+  LC_ALL=C sort -z | LC_ALL=C tr '\n\000' '\001\n' | LC_ALL=C awk "$names" | tr '\n' '\000' |
+  xargs -0r grep -nHZa --color=always "$matcher" -C "$context" -e "$pattern" -- |
   LC_ALL=C tr '\000' '\001' |
   LC_ALL=C awk -v limit="$limit" -v context="$context" "$cut"
+"""
+
+# A name with a line break (SOH by now) could pass for a line of the answer: such a file is named as not read.
+_NAMES = r"""
+!index($0, "\001") { print; next }
+{ gsub(/[\001-\037]/, "?"); print "grep: " $0 ": control characters in its name" | "cat >&2" }
 """
 
 # Reads path NUL(now SOH) number [:-] text; prints the first `limit` matches with their context, as
@@ -82,6 +89,7 @@ END { fflush(); close("cksum"); print "total", total + 0, files + 0 }
 
 _MARK_ON, _MARK_OFF = "\x1b[7;3;1;9m", "\x1b[m"
 _WARNING = "grep: warning: "
+_SEARCHED = {"searched 0", "searched 1", "searched 2"}  # found, found nothing, something could not be read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +132,16 @@ def search_command(search: Search, folder: str) -> Command:
         raise UsageError("a folder's name cannot contain a NUL byte")
     matcher = {"basic": "-G", "extended": "-E", "fixed": "-F"}[search.syntax] + "i" * search.ignore_case
     numbers = str(search.context), str(search.limit)
+    programs = _NAMES, _CUT
     return shell(
-        _SCRIPT, folder, matcher, search.pattern, *numbers, _CUT, *_selection(search), deadline_s=DEADLINE_S
+        _SCRIPT,
+        folder,
+        matcher,
+        search.pattern,
+        *numbers,
+        *programs,
+        *_selection(search),
+        deadline_s=DEADLINE_S,
     )
 
 
@@ -157,7 +173,8 @@ def parse_search(outcome: Outcome, folder: str) -> Found:
         answer = _answer(outcome.stdout)
     except (Unparsable, ValueError) as error:
         raise FleetopsError(f"the search in {folder} failed: {outcome.said}") from error
-    words = dict.fromkeys(line for line in outcome.stderr.splitlines() if line.strip())
+    said = dict.fromkeys(line for line in outcome.stderr.splitlines() if line.strip())
+    words = [line for line in said if "setlocale" not in line]  # bash's own, on a host without C.UTF-8
     return Found(
         answer=SourceAnswer(
             total=answer.total,
@@ -173,7 +190,7 @@ def parse_search(outcome: Outcome, folder: str) -> Found:
 def _answer(printed: str) -> SourceAnswer:
     head, *lines, digest, trailer, end = printed.split("\n")
     counts = trailer.split(" ")
-    if not head.startswith("searched ") or counts[0] != "total" or end:
+    if head not in _SEARCHED or counts[0] != "total" or end:
         raise Unparsable("the answer has not its beginning or its end")
     return SourceAnswer(
         total=int(counts[1]), files=int(counts[2]), lines=tuple(map(_line, lines)), digest=digest

@@ -194,10 +194,17 @@ def test_file_names_with_colons_and_blanks_keep_their_lines(session: LocalSessio
     assert (line.file, line.line, line.text) == ("a b:7:c-3-d.py", 2, "hit:1:")
 
 
-def test_text_that_is_not_utf8_is_no_reason_to_fail(session: LocalSession, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"caf\xe9 hit\n")
-    (tmp_path / "b.txt").write_text("naïve hit\n")
-    assert places(answer(session, tmp_path, "hit"))[-1] == "b.txt:1"
+def test_a_line_that_is_not_utf8_hides_neither_itself_nor_what_follows(
+    session: LocalSession, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"caf\xe9 hit\nna\xc3\xafve hit\n")
+    assert [line.text for line in answer(session, tmp_path, "hit").lines] == ["caf\udce9 hit", "naïve hit"]
+
+
+def test_a_dot_is_one_character_however_many_bytes_it_has(session: LocalSession, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("é hit\n")
+    assert answer(session, tmp_path, "^. hit").total == 1
+    assert answer(session, tmp_path, "É HIT", ignore_case=True).total == 1
 
 
 def test_what_could_not_be_read_is_said(session: LocalSession) -> None:
