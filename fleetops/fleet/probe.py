@@ -15,10 +15,11 @@ from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Baseline, Observation, Severity
 from fleetops.model.fleet import Inventory, Node
 from fleetops.model.report import PortUse, Report
+from fleetops.model.session import Session
 from fleetops.ssh.fanout import fan_out
 
-_HEALTH_PATH = "/health"
-_HEALTH_DEADLINE_S = 5.0
+_READY_DEADLINE_S = 5.0
+_OK, _NOT_FOUND = 200, 404
 
 Baselines = Callable[[Node], Baseline | None]
 
@@ -52,7 +53,7 @@ def probe_node(
     baseline: Baseline | None = None,
     pss: bool = True,
 ) -> Report:
-    """Observe, ask the service's health endpoint where its port listens, judge, add up."""
+    """Observe, ask the service's readiness endpoint where its port listens, judge, add up."""
     observation = observe(sessions, inventory, node, baseline=baseline, pss=pss)
     return Report(
         node=node,
@@ -74,25 +75,33 @@ def silence(facts: Facts) -> str:
 
 
 def ask_port(sessions: Sessions, observation: Observation) -> PortUse | None:
-    """The service's port with what its health endpoint answers; no answer within 5 s says that it hangs."""
+    """The service's port, with what its readiness endpoint answers where it listens."""
     use = port_use(observation)
     if use is None or not use.listens or not observation.services:
         return use
+    session = sessions.session(observation.node)
+    for path in engine(observation.services[0].engine).ready_paths:
+        asked = _ask(session, use, path)
+        if asked is not None:
+            return asked
+    return use
+
+
+def _ask(session: Session, use: PortUse, path: str) -> PortUse | None:
+    """What `path` answers; None where this release does not have it."""
     started = time.monotonic()
     try:
-        answer = sessions.session(observation.node).request(
-            use.port, "GET", _HEALTH_PATH, deadline_s=_HEALTH_DEADLINE_S
-        )
+        answer = session.request(use.port, "GET", path, deadline_s=_READY_DEADLINE_S)
     except TimeoutError:
-        return replace(use, answers=False, answer=f"{_HEALTH_PATH}: no answer in {_HEALTH_DEADLINE_S:g} s")
+        return replace(use, silent=True, answer=f"{path}: no answer in {_READY_DEADLINE_S:g} s")
     except OSError as error:
-        return replace(use, answers=False, answer=f"{_HEALTH_PATH}: {error.strerror or error}")
+        return replace(use, answers=False, answer=f"{path}: {error.strerror or error}")
     except FleetopsError as error:
-        return replace(use, answer=f"{_HEALTH_PATH} could not be asked: {error.message}")
-    seconds = time.monotonic() - started
-    return replace(
-        use, answers=answer.status == 200, answer=f"{_HEALTH_PATH} says {answer.status} in {seconds:.1f} s"
-    )
+        return replace(use, answer=f"{path} could not be asked: {error.message}")
+    if answer.status == _NOT_FOUND:
+        return None
+    said = f"{path} says {answer.status} in {time.monotonic() - started:.1f} s"
+    return replace(use, answers=answer.status == _OK, answer=said)
 
 
 def exit_code(reports: Sequence[Report]) -> Exit:

@@ -1,5 +1,6 @@
 """What a node's facts add up to: where its memory is, who holds its GPUs, what is left of its ranks. Pure."""
 
+from fleetops.engines import engine
 from fleetops.engines.attribution import attribute
 from fleetops.model.fact import Facts
 from fleetops.model.finding import Baseline, Observation
@@ -24,8 +25,6 @@ GPU_NOISE_BYTES = 256 * MIB
 # Smaller processes say nothing about where a large node's memory went.
 _WORTH_NAMING_BYTES = 200 * MB
 _MOST_NAMED = 3
-# How engines spell the number of ranks.
-_PARALLEL_FLAGS = ("tp_size", "tp", "tensor_parallel_size")
 
 
 def summarise(observation: Observation, answer: PortUse | None = None) -> Summary:
@@ -70,11 +69,12 @@ def verdict(
 
 
 def _verdict_of_port(port: PortUse | None) -> Verdict:
+    """Every rank is there: does the service answer? Silence alone does not prove it wedged (a long prefill)."""
     if port is None or port.listens is None:
         return Verdict.UNKNOWN
-    if not port.listens:
-        return Verdict.STARTING
-    return Verdict.WEDGED if port.answers is False else Verdict.SERVING
+    if port.silent:
+        return Verdict.SILENT
+    return Verdict.STARTING if not port.listens or port.answers is False else Verdict.SERVING
 
 
 def memory_use(observation: Observation) -> MemoryUse | None:
@@ -210,19 +210,9 @@ def rank_use(observation: Observation) -> RankUse | None:
 
 
 def _expected_ranks(observation: Observation) -> int | None:
-    """As many as the running service's own flags say, else as the profile says."""
     if not observation.services:
         return None
-    sizes = [_parallel_size(service.flags) for service in observation.services]
-    if None not in sizes:
-        return sum(size for size in sizes if size is not None)
-    return observation.profile.ranks if observation.profile and len(observation.services) == 1 else None
-
-
-def _parallel_size(flags: dict[str, str]) -> int | None:
-    plain = {name.lstrip("-").replace("-", "_"): value for name, value in flags.items()}
-    said = next((plain[name] for name in _PARALLEL_FLAGS if name in plain), "")
-    return int(said) if said.isdigit() else None
+    return sum(engine(service.engine).expected_ranks(service.flags) for service in observation.services)
 
 
 def port_use(observation: Observation) -> PortUse | None:

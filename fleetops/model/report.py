@@ -14,6 +14,7 @@ class Verdict(Enum):
 
     SERVING = "serving"
     STARTING = "starting"
+    SILENT = "not answering"
     WEDGED = "wedged"
     UNCLEAN = "not clean"
     IDLE = "idle"
@@ -119,13 +120,22 @@ class RankUse:
 
 @dataclass(frozen=True, kw_only=True)
 class PortUse:
-    """The service's port: whether it listens, who holds it, and what its health endpoint answered."""
+    """The service's port.
+
+    Attributes:
+        listens: None where the listening sockets could not be read.
+        owners: the processes that hold the socket, as far as they can be seen.
+        answers: whether its readiness endpoint said yes; None where it was not asked or gave no verdict.
+        answer: the same in words.
+        silent: it was asked and said nothing in time: the service is very busy, or it hangs.
+    """
 
     port: int
     listens: bool | None
     owners: tuple[Process, ...] = ()
     answer: str = ""
     answers: bool | None = None
+    silent: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

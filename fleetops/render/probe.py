@@ -23,6 +23,7 @@ _VERDICT_STYLE = {
     Verdict.SERVING: "bold green",
     Verdict.IDLE: "bold",
     Verdict.STARTING: "bold yellow",
+    Verdict.SILENT: "bold yellow",
     Verdict.UNCLEAN: "bold yellow",
     Verdict.WEDGED: "bold red",
     Verdict.UNKNOWN: "bold magenta",

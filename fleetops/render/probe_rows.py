@@ -224,7 +224,7 @@ def _port_rows(port: PortUse, report: Report) -> Iterator[Row]:
     note = f"held by {owners}" if owners else "no process that can be seen here has it open"
     if port.answer:
         note = f"{note}; {port.answer}"
-    style = "" if port.answers is not False and owners else _SEVERITY_STYLE[Severity.CRITICAL]
+    style = "" if owners and not port.silent else _SEVERITY_STYLE[Severity.CRITICAL]
     yield Row(label="port", says=says, note=note, style=style)
 
 

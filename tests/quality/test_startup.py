@@ -1,0 +1,77 @@
+"""Starting is cheap: nothing heavy is imported before a command needs it."""
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"fabric", "invoke", "paramiko", "rich", "yaml", "cryptography", "asyncio", "sqlite3"}
+RUN = "import sys; sys.argv[0] = 'fleetops'; from fleetops.cli.main import entry; entry()"
+ALLOWED_S = 0.050  # on top of bare Python, as the design states it
+
+
+def fleetops(*words: str, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *python, "-c", RUN, *words], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def imported_by(*words: str) -> set[str]:
+    """Top-level names of everything the interpreter imported while it ran."""
+    log = fleetops(*words, python=("-X", "importtime")).stderr
+    return {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in log.splitlines() if "|" in line}
+
+
+def command_names() -> list[str]:
+    from fleetops.cli.main import subcommands
+
+    return [command.NAME for command in subcommands()]
+
+
+def test_the_log_of_imports_is_read_right() -> None:
+    assert {"argparse", "fleetops"} <= imported_by("--help")
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("probe", "--help"), ()], ids=" ".join)
+def test_help_and_version_import_nothing_heavy(words: tuple[str, ...]) -> None:
+    assert not imported_by(*words) & HEAVY
+
+
+@pytest.mark.parametrize("command", command_names())
+def test_the_help_of_every_command_imports_nothing_heavy(command: str) -> None:
+    assert not imported_by(command, "--help") & HEAVY
+
+
+def test_version_answers() -> None:
+    from fleetops import __version__
+
+    answer = fleetops("--version")
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, f"fleetops {__version__}\n", "")
+
+
+def test_help_names_every_command() -> None:
+    shown = fleetops("--help").stdout
+    assert not [command for command in command_names() if f" {command} " not in shown]
+
+
+def cpu_seconds(argv: list[str]) -> float:
+    """Processor time of one run: what the machine's other work does not change much."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(argv, capture_output=True, check=True, env=dict(os.environ))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def test_starting_costs_little_more_than_bare_python() -> None:
+    # The least of several: what is left then is the program's own, not a cold cache or a busy neighbour.
+    bare = [sys.executable, "-c", "pass"]
+    ours = [sys.executable, "-c", RUN, "--version"]
+    extra = 1.0
+    for _ in range(20):
+        pairs = [(cpu_seconds(ours), cpu_seconds(bare)) for _ in range(3)]
+        extra = min(extra, min(own for own, _ in pairs) - min(plain for _, plain in pairs))
+        if extra <= ALLOWED_S:
+            return
+    assert extra <= ALLOWED_S

@@ -1,0 +1,133 @@
+"""Writes the generated pages of docs/ from what the program itself defines; `--check` only says which are stale.
+
+A page that is generated starts with a line that says so. tests/quality/test_documents.py keeps them current.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from fleetops.cli.main import build_parser, subcommands
+from fleetops.model.exit import Exit, worst
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+# Said once at the top of the page.
+SHARED = {"help", "inventory", "lab", "json"}
+COMMANDS_HEAD = """\
+# Commands
+
+Every command takes `--inventory PATH` or `--lab`, and `--json`. What the exit status says is in
+[exit-codes.md](exit-codes.md).
+"""
+NOTICE = "<!-- written by `make docs`; do not edit -->\n\n"
+
+
+def exit_codes() -> str:
+    """docs/exit-codes.md, from fleetops/model/exit.py."""
+    rows = "\n".join(f"| {int(code)} | {code.meaning} |" for code in Exit)
+    order = _worst_first()
+    return (
+        "# Exit codes\n\n"
+        "The same for every command, so that a script can rely on them.\n\n"
+        f"| code | meaning |\n| ---: | --- |\n{rows}\n\n"
+        f"Where several apply, the first of {', '.join(str(int(code)) for code in order)} is taken.\n\n"
+        "With `--json`, an error is one object on standard error:\n\n"
+        "```json\n"
+        '{"schema": "fleetops.error/1", "error": "usage", "message": "...", "hint": "..."}\n'
+        "```\n\n"
+        "`host` and `guard` are added where there is one. Standard output then holds nothing, or the object that\n"
+        "the command had already printed.\n"
+    )
+
+
+def _worst_first() -> list[Exit]:
+    left, order = list(Exit), []
+    while left:
+        order.append(worst(left))
+        left.remove(order[-1])
+    return order
+
+
+def commands() -> str:
+    """docs/commands.md, from the subcommands' own parsers; argparse's help differs between Python releases."""
+    subparsers = _subparsers(build_parser())
+    parts = [COMMANDS_HEAD]
+    for module in subcommands():
+        parts += _sections(f"fleetops {module.NAME}", module.SUMMARY, subparsers[module.NAME])
+    return "\n".join(parts)
+
+
+def _sections(name: str, summary: str, parser: argparse.ArgumentParser) -> Iterator[str]:
+    """A command's section, and one for each of its own subcommands."""
+    nested = _subparsers(parser)
+    actions = [action for action in _actions(parser) if action.dest not in SHARED]
+    positional = [_positional(action) for action in actions if not action.option_strings]
+    words = [name, *(["COMMAND"] if nested else positional)]
+    rows = [
+        f"| `{_spelled(action)}` | {_meaning(action)} |"
+        for action in actions
+        if not isinstance(action.choices, dict)
+    ]
+    table = "\n| | |\n| --- | --- |\n" + "\n".join(rows) + "\n" if rows else ""
+    summary = summary[:1].upper() + summary[1:].rstrip(".") + "."
+    yield f"## {name}\n\n{summary}\n\n```text\n{' '.join(words)}\n```\n{table}"
+    for sub, subparser in nested.items():
+        yield from _sections(f"{name} {sub}", subparser.description or f"`{name} {sub}`", subparser)
+
+
+def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """What a parser takes; argparse has no public way to it."""
+    return [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    return next((action.choices for action in _actions(parser) if isinstance(action.choices, dict)), {})
+
+
+def _positional(action: argparse.Action) -> str:
+    name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    many = f"{name} ..." if action.nargs in {"*", "+", argparse.REMAINDER} else name
+    return f"[{many}]" if action.nargs in {"?", "*"} else many
+
+
+def _spelled(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return _positional(action)
+    value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}"
+    return ", ".join(action.option_strings) + value
+
+
+def _meaning(action: argparse.Action) -> str:
+    return (
+        (action.help or "").replace("|", "\\|").replace("%(default)s", str(action.default)).replace("%%", "%")
+    )
+
+
+PAGES: dict[str, Callable[[], str]] = {"exit-codes.md": exit_codes, "commands.md": commands}
+
+
+def stale_pages() -> list[str]:
+    """The names of the pages that differ from what would be written now."""
+    return [
+        name
+        for name, write in PAGES.items()
+        if not (DOCS / name).is_file() or (DOCS / name).read_text(encoding="utf-8") != NOTICE + write()
+    ]
+
+
+def main() -> int:
+    """Write them, or, with `--check`, name the stale ones and return 1."""
+    stale = stale_pages()
+    if "--check" in sys.argv[1:]:
+        for name in stale:
+            print(f"docs/{name} is stale: make docs", file=sys.stderr)
+        return 1 if stale else 0
+    for name in stale:
+        (DOCS / name).write_text(NOTICE + PAGES[name](), encoding="utf-8")
+        print(f"wrote docs/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
