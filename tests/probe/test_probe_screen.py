@@ -1,0 +1,136 @@
+"""The screen: what it says of a node, piped and narrow, and what it never says twice."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from fleetops.fleet.summary import summarise
+from fleetops.model.fact import Gap, Missing
+from fleetops.model.finding import Finding, Observation, Severity
+from fleetops.model.fleet import Guest
+from fleetops.model.guest import GUEST, TASKS, GuestState, Task
+from fleetops.model.machine import PROCESSES
+from fleetops.model.report import Report
+from fleetops.render.probe import probe_json, probe_screen
+
+Changed = Callable[..., Observation]
+
+
+def report(observation: Observation, *findings: Finding) -> Report:
+    return Report(
+        node=observation.node,
+        observation=observation,
+        summary=summarise(observation),
+        findings=findings,
+        engine_title="SGLang",
+    )
+
+
+def screen(*reports: Report, width: int = 160) -> str:
+    return probe_screen(reports, width).plain
+
+
+RANKS_DEAD = Finding(
+    host="node-174",
+    check="ranks",
+    severity=Severity.CRITICAL,
+    subject="ranks dead",
+    evidence="7 of 8",
+    next="fleetops recover node-174 --dry-run",
+)
+
+
+def test_the_incident_as_an_operator_reads_it(wedged: Observation) -> None:
+    assert screen(report(wedged)).splitlines() == [
+        "node-174   SGLang 0.5.9, wedged                   guest 174 (lxc) on pve-01, running, up 41 days",
+        "",
+        "  service     pid 4121, up 40 min                 hicache-size 300 (profile: 48)",
+        "  memory      439 of 449 GB gone, 9.6 available   403 GB in no process's RSS (pinned), 12 GB shared memory",
+        "  GPUs        8 of 8, 736 of 768 GiB held         by 2 zombie leaders, 1 rank in D",
+        "  ranks       5 zombies                           their parent 4121 does not reap them: kill the parent",
+        "              2 zombie leaders, threads alive     memory, GPUs and port still held; ps shows 0 (4135-4136)",
+        "              1 in D                              waits inside the kernel; SIGKILL acts only when it returns (4137)",
+        "  port        30000 listens, no owner             no process that can be seen here has it open",
+        "  leftovers   4 segments, 12 GB                   shared memory of dead owners that nobody has mapped",
+        "  pve-01      no lock, no running task            sees 3 processes of this guest on its GPUs",
+    ]
+
+
+def test_the_command_to_type_next_stands_last_and_once(wedged: Observation) -> None:
+    same_remedy = replace(RANKS_DEAD, subject="memory gone")
+    lines = screen(report(wedged, RANKS_DEAD, same_remedy)).splitlines()
+    assert lines[-2:] == ["", "  fleetops recover node-174 --dry-run"]
+    assert sum("--dry-run" in line for line in lines) == 1
+
+
+def test_nodes_that_look_the_same_are_said_once(idle: Observation) -> None:
+    nodes = [
+        replace(idle, node=replace(idle.node, name=f"node-{number}", guest=Guest(kind="lxc", id=number)))
+        for number in (171, 172, 173)
+    ]
+    shown = screen(*(report(node) for node in nodes))
+    assert shown.splitlines()[0].startswith("node-[171-173]   SGLang 0.5.9, idle")
+    assert shown.count("memory") == 1
+
+
+def test_a_narrow_terminal_gets_every_word_within_its_width(wedged: Observation) -> None:
+    narrow = screen(report(wedged, RANKS_DEAD), width=80)
+    assert max(len(line) for line in narrow.splitlines()) <= 80
+    assert " ".join(narrow.split()).count("SIGKILL acts only when it returns (4137)") == 1
+
+
+def test_what_could_not_be_read_is_said_with_its_reason(idle: Observation, changed: Changed) -> None:
+    unread = changed(idle, {PROCESSES: Missing(Gap.TIMED_OUT, "no answer in 10 s")})
+    shown = screen(report(unread))
+    assert "node-174   SGLang 0.5.9, unknown" in shown
+    assert "unknown     process table" in shown
+    assert "timed out: no answer in 10 s" in shown
+
+
+def test_a_node_without_an_answer_is_unknown_not_down(idle: Observation) -> None:
+    silent = Report(node=idle.node, error="no answer from 10.1.230.174 in 5 s", hint="fleetops probe @rack-a")
+    lines = screen(silent).splitlines()
+    assert lines[0].split()[:2] == ["node-174", "unknown"]
+    assert "no answer from 10.1.230.174 in 5 s" in lines[2]
+    assert lines[-1] == "  fleetops probe @rack-a"
+
+
+def test_the_hypervisors_lock_and_task_are_shown(idle: Observation, changed: Changed) -> None:
+    locked = changed(
+        idle,
+        {},
+        outside={
+            GUEST: GuestState(kind="lxc", id=174, status="running", lock="backup"),
+            TASKS: (Task(upid="UPID:pve-01", type="vzdump", id="174", user="root@pam"),),
+        },
+    )
+    assert "pve-01      guest locked: backup, vzdump running by root@pam" in screen(report(locked))
+
+
+def test_what_a_host_sends_cannot_reach_the_terminal_raw(idle: Observation, changed: Changed) -> None:
+    evil = changed(idle, {PROCESSES: Missing(Gap.UNPARSABLE, "\x1b]0;owned\x07")})
+    assert "\x1b" not in screen(report(evil))
+
+
+def test_json_carries_facts_gaps_and_findings(wedged: Observation, changed: Changed) -> None:
+    gap = Missing(Gap.TIMED_OUT, "no answer in 10 s")
+    body = probe_json([report(changed(wedged, {GUEST: gap}), RANKS_DEAD)])
+    (host,) = body["hosts"]
+    assert body["schema"] == "fleetops.probe/1"
+    assert (host["host"], host["verdict"]) == ("node-174", "wedged")
+    assert host["facts"]["memory"]["total_bytes"] == 449 * 10**9
+    assert host["facts"]["guest"] == {"missing": "timed out", "why": "no answer in 10 s"}
+    assert body["findings"] == [
+        {
+            "host": "node-174",
+            "check": "ranks",
+            "severity": "critical",
+            "subject": "ranks dead",
+            "evidence": "7 of 8",
+            "next": "fleetops recover node-174 --dry-run",
+        }
+    ]
+
+
+def test_json_of_a_silent_node_says_why(idle: Observation) -> None:
+    body = probe_json([Report(node=idle.node, error="no answer", hint="look")])
+    assert body["hosts"] == [{"host": "node-174", "verdict": "unknown", "error": "no answer", "hint": "look"}]
