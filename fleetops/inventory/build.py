@@ -1,0 +1,106 @@
+"""Readings without problems -> the frozen objects of model.fleet."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from fleetops.inventory import definitions as keys
+from fleetops.inventory.crosscheck import Readings
+from fleetops.inventory.flags import FlagReading, flag_name
+from fleetops.inventory.record import Field, Reading
+from fleetops.model.fleet import (
+    Flag,
+    Guest,
+    GuestKind,
+    HostMemory,
+    Hypervisor,
+    Inventory,
+    Node,
+    Profile,
+    Settings,
+)
+
+
+def build_inventory(path: Path, folder: Path, readings: Readings, settings: Reading | None) -> Inventory:
+    """The inventory; only for readings in which no problem was found. Relative settings start at `folder`."""
+    return Inventory(
+        path=path,
+        nodes={name: build_node(name, reading) for name, reading in readings.nodes.items()},
+        hypervisors={
+            name: Hypervisor(**_host(name, reading)) for name, reading in readings.hypervisors.items()
+        },
+        groups=dict(readings.groups),
+        profiles={name: build_profile(name, reading) for name, reading in readings.profiles.items()},
+        settings=build_settings(settings, folder),
+    )
+
+
+def _host(name: str, reading: Reading) -> dict[str, Any]:
+    return {
+        "name": name,
+        "address": reading.need(keys.ADDRESS),
+        "user": reading.get(keys.USER) or "",
+        "port": reading.get(keys.PORT),
+        "labels": reading.table(keys.LABELS),
+        "machine_id": (reading.get(keys.MACHINE_ID) or "").lower(),
+        "protected": reading.need(keys.PROTECTED),
+    }
+
+
+def build_node(name: str, reading: Reading) -> Node:
+    """One node."""
+    guest = reading.get(keys.GUEST_FIELD)
+    return Node(
+        **_host(name, reading),
+        hypervisor=reading.get(keys.HYPERVISOR_NAME) or "",
+        guest=_guest(guest) if guest else None,
+        gpus=reading.get(keys.GPUS),
+        engine=reading.need(keys.ENGINE),
+        source=reading.get(keys.SOURCE) or "",
+        profile=reading.get(keys.PROFILE_NAME) or "",
+    )
+
+
+def _guest(reading: Reading) -> Guest:
+    return Guest(kind=cast("GuestKind", reading.need(keys.GUEST_KIND)), id=reading.need(keys.GUEST_ID))
+
+
+def build_profile(name: str, reading: Reading) -> Profile:
+    """One launch profile."""
+    memory = reading.get(keys.HOST_MEMORY_FIELD)
+    return Profile(
+        name=name,
+        engine=reading.need(keys.PROFILE_ENGINE),
+        model=reading.need(keys.MODEL),
+        ranks=reading.need(keys.RANKS),
+        port=reading.need(keys.SERVICE_PORT),
+        command=reading.need(keys.COMMAND),
+        environment=reading.table(keys.ENVIRONMENT),
+        flags=_flags(reading.table(keys.FLAGS)),
+        host_memory=_host_memory(memory) if memory else HostMemory(),
+        ready_deadline_s=reading.need(keys.READY_DEADLINE),
+        watch_s=reading.need(keys.WATCH),
+    )
+
+
+def _flags(flags: Mapping[str, FlagReading]) -> tuple[Flag, ...]:
+    return tuple(
+        Flag(name=flag_name(key), value=flag.value, unit=flag.unit, scope=flag.scope)
+        for key, flag in flags.items()
+    )
+
+
+def _host_memory(reading: Reading) -> HostMemory:
+    return HostMemory(reserve_bytes=reading.need(keys.RESERVE), floor_bytes=reading.need(keys.FLOOR))
+
+
+def build_settings(reading: Reading | None, folder: Path) -> Settings:
+    """The settings with absolute paths."""
+
+    def located(field: Field[str]) -> Path | None:
+        text = reading.get(field) if reading else None
+        return folder / Path(text).expanduser() if text else None
+
+    return Settings(
+        ssh_config=located(keys.SSH_CONFIG), known_hosts=located(keys.KNOWN_HOSTS), state=located(keys.STATE)
+    )
