@@ -1,0 +1,211 @@
+"""Finding services in a process table: launchers with what hangs under them, and the orphans of dead ones.
+
+What names a process is its comm (the kernel keeps it for zombies, whose command line is gone) and its place in the
+table. A command line counts only where it shows what the process itself runs.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from fleetops.engines.support.command_line import program, read_flags
+from fleetops.engines.support.process_table import ProcessTable, own_group
+from fleetops.engines.support.protected import COMM_LENGTH, protected
+from fleetops.model.engine import Rank, Service, ServiceRecord
+from fleetops.model.machine import Listener, Process
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """How an engine's processes look.
+
+    Attributes:
+        titles: what the title of every worker starts with (`sglang::`).
+        rank_title: what a rank's title starts with; comm shows its first 15 bytes.
+        rank_number: title -> tensor-parallel rank, None where it does not say.
+        server_arguments: an argv -> the arguments of the server it runs; None where it runs something else.
+        default_port: the port that the engine takes when none is given.
+    """
+
+    engine: str
+    titles: str
+    rank_title: str
+    rank_number: Callable[[str], int | None]
+    server_arguments: Callable[[tuple[str, ...]], tuple[str, ...] | None]
+    default_port: int
+
+    def is_worker(self, process: Process) -> bool:
+        """One of the engine's own worker processes, alive or dead, by its comm."""
+        return process.comm.startswith(self.titles[:COMM_LENGTH])
+
+    def is_rank(self, process: Process) -> bool:
+        """A worker that is a rank, by its comm."""
+        return process.comm.startswith(self.rank_title[:COMM_LENGTH])
+
+    def is_server(self, process: Process) -> bool:
+        """A launcher, by what it runs."""
+        return self.server_arguments(process.cmdline) is not None
+
+
+def find_services(
+    shape: Shape,
+    processes: Iterable[Process],
+    listeners: Iterable[Listener] = (),
+    records: Iterable[ServiceRecord] = (),
+) -> tuple[Service, ...]:
+    """Every service of this engine, by its launcher or, where that is gone, by the process group it left behind."""
+    table = ProcessTable(tuple(processes))
+    recorded = _recorded(table, records)
+    launchers = _launchers(shape, table, recorded)
+    listening = tuple(listeners)
+    strays: dict[int, Process] = {
+        p.pid: p for p in table.processes if shape.is_worker(p) and not protected(p)
+    }
+    services = []
+    for launcher in launchers:
+        found = _members(shape, table, launcher, launchers)
+        for process in (launcher, *found):
+            strays.pop(process.pid, None)
+        port = _port(shape, launcher, found, listening, recorded.get(launcher.pid))
+        services.append(_service(shape, launcher, found, port))
+    services += _orphaned(shape, table, tuple(strays.values()), {one.pid for one in launchers})
+    return tuple(services)
+
+
+def _recorded(table: ProcessTable, records: Iterable[ServiceRecord]) -> dict[int, ServiceRecord]:
+    """Launches on record whose process is still there: pid and start time agree."""
+    there = ((record, table.by_pid.get(record.pid)) for record in records)
+    return {
+        record.pid: record
+        for record, process in there
+        if process and process.start_ticks == record.start_ticks
+    }
+
+
+def _launchers(shape: Shape, table: ProcessTable, recorded: dict[int, ServiceRecord]) -> tuple[Process, ...]:
+    """Outermost servers; a dead leader that workers hang under; a recorded process that has no server below it."""
+
+    def looks(process: Process) -> bool:
+        return shape.is_server(process) or _leads_workers(shape, table, process)
+
+    servers = [
+        p for p in table.processes if looks(p) and not any(looks(above) for above in table.ancestors(p))
+    ]
+    under_record = {above.pid for server in servers for above in table.ancestors(server)}
+    servers += [
+        table.by_pid[pid]
+        for pid in recorded
+        if pid not in under_record
+        and table.by_pid[pid] not in servers
+        and not _under(table, table.by_pid[pid], servers)
+    ]
+    return tuple(servers)
+
+
+def _leads_workers(shape: Shape, table: ProcessTable, process: Process) -> bool:
+    """A zombie leader with live threads keeps its children; its command line is gone, theirs name it."""
+    if not process.is_ghost_leader or shape.is_worker(process):
+        return False
+    return any(shape.is_worker(child) for child in table.processes if child.ppid == process.pid)
+
+
+def _under(table: ProcessTable, process: Process, others: list[Process]) -> bool:
+    return any(above in others for above in table.ancestors(process))
+
+
+def _members(
+    shape: Shape, table: ProcessTable, launcher: Process, launchers: tuple[Process, ...]
+) -> tuple[Process, ...]:
+    """All under the launcher, and workers of its group that a dead parent between them has cut loose."""
+    below = table.descendants(launcher, below=lambda process: not protected(process))
+    if launcher.pid == 1:  # a container's first process: whatever is in it hangs under it
+        below = tuple(process for process in below if shape.is_worker(process))
+    known = {launcher.pid, *(process.pid for process in below)}
+    if sum(own_group(one) == own_group(launcher) for one in launchers) > 1:
+        return below
+    cut_loose = [
+        process
+        for process in table.group(launcher.pgid)
+        if process.pid not in known
+        and shape.is_worker(process)
+        and not any(above in launchers for above in table.ancestors(process))
+    ]
+    return (*below, *cut_loose)
+
+
+def _service(
+    shape: Shape, launcher: Process | None, members: tuple[Process, ...], port: int | None
+) -> Service:
+    ranks, others = _sorted_out(shape, members)
+    arguments = shape.server_arguments(launcher.cmdline) if launcher else None
+    return Service(
+        engine=shape.engine,
+        launcher=launcher,
+        ranks=ranks,
+        others=others,
+        port=port,
+        flags=read_flags(arguments or ()),
+    )
+
+
+def _sorted_out(shape: Shape, members: tuple[Process, ...]) -> tuple[tuple[Rank, ...], tuple[Process, ...]]:
+    """Ranks and the rest. A rank's own child that still bears its title (it has just forked) is not a rank."""
+    rank_pids = {process.pid for process in members if shape.is_rank(process)}
+    ranks, others = [], []
+    for process in members:
+        if process.pid in rank_pids and process.ppid not in rank_pids:
+            ranks.append(
+                Rank(number=shape.rank_number(process.cmdline[0] if process.cmdline else ""), process=process)
+            )
+        else:
+            others.append(process)
+    ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.pid))
+    return tuple(ranks), tuple(others)
+
+
+def _port(
+    shape: Shape,
+    launcher: Process,
+    members: tuple[Process, ...],
+    listeners: tuple[Listener, ...],
+    record: ServiceRecord | None,
+) -> int | None:
+    """As the command line says; a launcher that has lost its own is known by its record or by what it listens on."""
+    arguments = shape.server_arguments(launcher.cmdline)
+    if arguments is not None:
+        said = read_flags(arguments).get("port", str(shape.default_port))
+        return int(said) if said.isdecimal() else None
+    if record:
+        return record.port
+    own = {launcher.pid, *(process.pid for process in members)}
+    ports = {listener.port for listener in listeners if own.intersection(listener.owners)}
+    return ports.pop() if len(ports) == 1 else None
+
+
+def _orphaned(
+    shape: Shape, table: ProcessTable, strays: tuple[Process, ...], launchers: set[int]
+) -> list[Service]:
+    """Workers without a launcher, one service for each group that a dead launcher left behind."""
+    groups: dict[int, dict[int, Process]] = {}
+    pids = {stray.pid for stray in strays}
+    for stray in (one for one in strays if not any(above.pid in pids for above in table.ancestors(one))):
+        group = groups.setdefault(own_group(stray), {})
+        group[stray.pid] = stray
+        for process in table.descendants(
+            stray, below=lambda one: not protected(one) and one.pid not in launchers
+        ):
+            group[process.pid] = process
+    for number, group in groups.items():
+        for process in table.group(number):
+            if is_python_helper(process) and not _below_any(table, process, launchers):
+                group.setdefault(process.pid, process)
+    return [_service(shape, None, tuple(group.values()), None) for group in groups.values()]
+
+
+def _below_any(table: ProcessTable, process: Process, pids: set[int]) -> bool:
+    return process.pid in pids or any(above.pid in pids for above in table.ancestors(process))
+
+
+def is_python_helper(process: Process) -> bool:
+    """A process that Python's multiprocessing starts: a child before it has its title, or the resource tracker."""
+    running = program(process.cmdline)
+    return bool(running and running.kind == "code" and running.name.startswith("from multiprocessing."))

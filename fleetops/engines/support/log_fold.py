@@ -1,0 +1,90 @@
+"""Reading a server's log as a fold: a table of milestones and of failures, applied line by line."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from fleetops.model.engine import LogReport
+
+
+class Telling(IntEnum):
+    """How much a failure line says: a symptom, an exception's last line, or the cause itself."""
+
+    NOTHING = 0
+    SYMPTOM = 1
+    EXCEPTION = 2
+    CAUSE = 3
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """A line that shows progress: what it changes in the report. `change` gets the report and the match."""
+
+    pattern: re.Pattern[str]
+    change: Callable[[LogReport, re.Match[str]], LogReport]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A line that shows a failure. `said` turns the match into the sentence to keep; by default the line itself."""
+
+    pattern: re.Pattern[str]
+    telling: Telling
+    said: Callable[[re.Match[str]], str] | None = None
+
+
+# The last line of a Python traceback stands at the margin, without the logger's prefix.
+EXCEPTION_LINE = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)\b(?:: .*)?$")
+_PREFIX = re.compile(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\]\s*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogForm:
+    """How one engine's log reads.
+
+    Attributes:
+        start: the line with which a new start begins; what an older start left in the same file is forgotten.
+        failures: the most telling first.
+    """
+
+    start: re.Pattern[str]
+    milestones: tuple[Milestone, ...]
+    failures: tuple[Failure, ...]
+
+    def fold(self, report: LogReport, line: str) -> LogReport:
+        """The report with one more line taken in."""
+        text = _last_drawn(line)
+        if self.start.search(text):
+            return LogReport(progress="starting")
+        for milestone in self.milestones:
+            if found := milestone.pattern.search(text):
+                return milestone.change(report, found)
+        return self._with_failure(report, text)
+
+    def _with_failure(self, report: LogReport, text: str) -> LogReport:
+        telling, said = self.judge(text)
+        if telling == Telling.EXCEPTION and report.ready and not report.failure:
+            return report  # a request's own error, which a serving engine survives
+        # Later symptoms follow from the first cause; only a line that tells more takes its place.
+        return replace(report, failure=said) if telling > self.judge(report.failure)[0] else report
+
+    def judge(self, text: str) -> tuple[Telling, str]:
+        """How telling this line is as a failure, and what to keep of it."""
+        for failure in self.failures:
+            if found := failure.pattern.search(text):
+                return failure.telling, failure.said(found) if failure.said else _PREFIX.sub("", text).strip()
+        if EXCEPTION_LINE.match(text):
+            return Telling.EXCEPTION, text.strip()
+        return Telling.NOTHING, ""
+
+
+def _last_drawn(line: str) -> str:
+    """A progress bar redraws itself with carriage returns; the last drawing counts."""
+    drawn = [part for part in line.rstrip("\r\n").split("\r") if part.strip()]
+    return drawn[-1] if drawn else ""
+
+
+def whole(text: str) -> int:
+    """A number that may be written with thousands commas."""
+    return int(text.replace(",", ""))
