@@ -2,6 +2,7 @@
 
 from fleetops.engines import engine
 from fleetops.engines.attribution import attribute
+from fleetops.engines.condition import Condition, condition
 from fleetops.model.fact import Facts
 from fleetops.model.finding import Baseline, Observation
 from fleetops.model.gpu import GPUS, Gpu, Gpus
@@ -56,15 +57,13 @@ def verdict(
     if ranks is None:
         return Verdict.UNKNOWN
     if observation.services:
-        if ranks.dead or any(service.launcher is None for service in observation.services):
+        conditions = {condition(service) for service in observation.services}
+        if conditions & {Condition.WEDGED, Condition.ORPHANED}:
             return Verdict.WEDGED
-        # One look cannot tell a rank that is stuck in D from one that waits for its disk: it still counts as there.
-        if ranks.expected is not None and len(ranks.live) + len(ranks.stuck) < ranks.expected:
-            return Verdict.STARTING if port is None or not port.listens else Verdict.WEDGED
-        return _verdict_of_port(port)
+        return Verdict.STARTING if Condition.STARTING in conditions else _verdict_of_port(port)
     if gpus is None or leftovers is None:
         return Verdict.UNKNOWN
-    dirty = (gpus.held_bytes and not gpus.holders) or gpus.actions or gpus.failing or leftovers.count
+    dirty = gpus.ownerless or gpus.actions or gpus.failing or leftovers.count
     return Verdict.UNCLEAN if dirty or (port is not None and port.listens) else Verdict.IDLE
 
 
@@ -171,8 +170,13 @@ def gpu_holders(observation: Observation) -> tuple[GpuHolder, ...] | None:
     if holders is None or table is None:
         return None
     by_pid = {process.pid: process for process in table}
+    daemons = {daemon.pid for daemon in attribute(observation).daemons}
     return tuple(
-        GpuHolder(kind=_kind(observation, pid, by_pid.get(pid)), process=by_pid.get(pid), pid=pid)
+        GpuHolder(
+            kind="driver daemon" if pid in daemons else _kind(observation, pid, by_pid.get(pid)),
+            process=by_pid.get(pid),
+            pid=pid,
+        )
         for pid in sorted({holder.pid for holder in holders})
     )
 

@@ -58,7 +58,9 @@ class MemoryUse:
         return self.total_bytes - self.available_bytes
 
 
-HolderKind = Literal["live rank", "launcher", "other engine process", "zombie leader", "rank in D", "process"]
+HolderKind = Literal[
+    "live rank", "launcher", "other engine process", "zombie leader", "rank in D", "driver daemon", "process"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +94,15 @@ class GpuUse:
     actions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     failing: dict[int, tuple[str, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+
+    @property
+    def ownerless(self) -> bool:
+        """Memory is held, and no process is known to hold it; the driver's own daemons do not count."""
+        return bool(
+            self.held_bytes
+            and self.holders is not None
+            and all(holder.kind == "driver daemon" for holder in self.holders)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,7 @@ def _labelled(label: str, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def _size(size_bytes: int) -> str:
@@ -140,7 +140,7 @@ def _gpu_rows(gpus: GpuUse) -> Iterator[Row]:
         label="GPUs",
         says=f"{count}, {held} of {total} held{where}" if gpus.held_bytes else f"{count}, {total}, none held",
         note=_by_whom(gpus),
-        style=_SEVERITY_STYLE[Severity.CRITICAL] if short or _ownerless(gpus) or gpus.failing else "",
+        style=_SEVERITY_STYLE[Severity.CRITICAL] if short or gpus.ownerless or gpus.failing else "",
     )
     for action, numbers in gpus.actions.items():
         yield Row(says=f"driver asks for: {action}", note=f"GPU {indices(numbers)}")
@@ -150,31 +150,29 @@ def _gpu_rows(gpus: GpuUse) -> Iterator[Row]:
         yield Row(says="nvidia-smi says", note=problem)
 
 
-def _ownerless(gpus: GpuUse) -> bool:
-    return bool(gpus.held_bytes) and gpus.holders == ()
-
-
 def _by_whom(gpus: GpuUse) -> str:
     if gpus.holders is None:
         return "who holds them could not be read" if gpus.held_bytes else ""
+    if gpus.ownerless:
+        return "by nobody: no process here has them open, only a reset frees it"
     if not gpus.holders:
-        return "by nobody: no process here has them open, only a reset frees it" if gpus.held_bytes else ""
+        return ""
     return f"{'by' if gpus.held_bytes else 'open in'} {', '.join(_holder_groups(gpus.holders))}"
 
 
 def _holder_groups(holders: tuple[GpuHolder, ...]) -> Iterator[str]:
     kinds = Counter(holder.kind for holder in holders)
     for kind, number in kinds.items():
-        if kind == "process":
-            strangers = [holder for holder in holders if holder.kind == "process"]
-            named = [_name(one.process) if one.process else f"pid {one.pid}" for one in strangers[:3]]
+        if kind in {"process", "driver daemon"}:
+            these = [holder for holder in holders if holder.kind == kind]
+            named = [_name(one.process) if one.process else f"pid {one.pid}" for one in these[:3]]
             yield ", ".join(named) + (f" and {number - 3} more" if number > 3 else "")
         elif kind == "launcher":
             yield "the launcher"
         elif kind == "rank in D":
             yield "1 rank in D" if number == 1 else f"{number} ranks in D"
         else:
-            yield _count(number, kind).replace("processs", "processes")
+            yield _count(number, kind)
 
 
 def _rank_rows(ranks: RankUse) -> Iterator[Row]:

@@ -51,10 +51,19 @@ class TestVerdict:
         orphans = changed(serving, {}, services=(replace(one, launcher=None),))
         assert summarise(orphans, answering()).verdict is Verdict.WEDGED
 
-    def test_fewer_ranks_than_asked_for_and_no_port_yet(self, serving: Observation, changed: Changed) -> None:
+    def test_before_the_first_rank_has_its_title_it_is_starting(
+        self, serving: Observation, changed: Changed
+    ) -> None:
         (one,) = serving.services
-        loading = changed(serving, {LISTENERS: ()}, services=(replace(one, ranks=one.ranks[:3]),))
+        loading = changed(serving, {LISTENERS: ()}, services=(replace(one, ranks=()),))
         assert summarise(loading).verdict is Verdict.STARTING
+
+    def test_ranks_that_are_missing_without_a_trace_wedge_it(
+        self, serving: Observation, changed: Changed
+    ) -> None:
+        (one,) = serving.services
+        lost = changed(serving, {}, services=(replace(one, ranks=one.ranks[:3]),))
+        assert summarise(lost, answering()).verdict is Verdict.WEDGED
 
     def test_gpu_memory_that_nobody_holds_is_not_clean(self, idle: Observation, changed: Changed) -> None:
         assert summarise(changed(idle, {GPUS: gpu_list(idle, 30 * GIB)})).verdict is Verdict.UNCLEAN
