@@ -21,6 +21,7 @@ class Gpu:
     Attributes:
         uuid, bdf: identity; `bdf` is lower case with a four-digit domain (`0000:1a:00.0`).
         minor: the number in /dev/nvidiaN.
+        fabric: state of the NVSwitch fabric as the driver tells it (`Completed`, `In Progress`); "" where there is none.
         recovery_action: the driver's own verdict: None, Reset, Reboot, Drain P2P, Drain and Reset; "" where not told.
         failing: fields that hold a failure text (`Unknown Error`, `GPU requires reset`), with the text.
     """
@@ -39,6 +40,7 @@ class Gpu:
     ecc_uncorrected_aggregate: int | None = None
     display_active: bool | None = None
     recovery_action: str = ""
+    fabric: str = ""
     processes: tuple[GpuProcess, ...] = ()
     failing: tuple[tuple[str, str], ...] = ()
 

@@ -1,0 +1,85 @@
+"""One guest as its Proxmox host sees it at this moment: status, lock, configuration, first process, machine-id.
+
+The values in force are asked for (`--current 1`), not pending ones. Only zero or not zero is meaningful in the exit
+status of these tools (a plain `die` is Perl's errno or 255).
+"""
+
+import re
+from collections.abc import Iterable
+from functools import partial
+from urllib.parse import unquote
+
+from fleetops.facts.output import finished_lines
+from fleetops.facts.proxmox import require_guest, settings
+from fleetops.facts.scripts import PLAIN_TEXT
+from fleetops.model.command import Outcome, shell
+from fleetops.model.fact import Absent, Fact, Unparsable
+from fleetops.model.guest import GUEST, GuestState
+
+TOOLS = {"lxc": "pct", "vm": "qm"}
+"""Guest kind -> Proxmox's tool for it."""
+
+SCRIPT = (
+    PLAIN_TEXT
+    + """\
+tool=$1
+id=$2
+if ! command -v "$tool" >/dev/null; then echo "no $tool"; echo end; exit; fi
+"$tool" status "$id" || exit
+configuration=$("$tool" config "$id" --current 1 2>/dev/null) || configuration=$("$tool" config "$id") || exit
+pid=
+if [ "$tool" = qm ]; then
+  if [ -r "/run/qemu-server/$id.pid" ]; then read -r pid < "/run/qemu-server/$id.pid"; fi
+elif command -v lxc-info >/dev/null; then
+  pid=$(lxc-info -n "$id" -p -H 2>/dev/null)
+fi
+if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then
+  echo "init_pid: $pid"
+  file=/proc/$pid/root/etc/machine-id
+  if [ "$tool" = pct ] && [ -f "$file" ] && [ ! -L "$file" ] && read -r machine_id < "$file"; then
+    echo "machine_id: $machine_id"
+  fi
+fi
+echo configuration
+printf '%s\\n' "$configuration"
+echo end
+"""
+)
+"""A link in place of the container's machine-id is not followed: it would lead into the host's own files."""
+
+
+def fact(kind: str, guest_id: int) -> Fact[GuestState]:
+    """The state of guest `guest_id`, `kind` being `lxc` or `vm`."""
+    command = shell(SCRIPT, TOOLS[kind], str(guest_id), deadline_s=30.0, root=True)
+    return Fact(GUEST, command, partial(parse, kind=kind, guest_id=guest_id))
+
+
+def parse(outcome: Outcome, kind: str, guest_id: int) -> GuestState:
+    """Raises Absent where the host has no such guest or is no Proxmox host, Unparsable where its tool failed."""
+    require_guest(outcome)
+    found = finished_lines(outcome)
+    if found == [f"no {TOOLS[kind]}"]:
+        raise Absent(f"there is no {TOOLS[kind]} on this host")
+    if "configuration" not in found:
+        raise Unparsable(f"no configuration of guest {guest_id}: {outcome.said}")
+    now = _pairs(found[: found.index("configuration")])
+    config, raw = settings(found[found.index("configuration") + 1 :])
+    if "status" not in now or not config:
+        raise Unparsable(f"no status or configuration of guest {guest_id}: {outcome.said}")
+    if "description" in config:
+        config["description"] = unquote(config["description"])
+    machine_id = now.get("machine_id", "").strip()
+    return GuestState(
+        kind=kind,
+        id=guest_id,
+        status=now["status"],
+        lock=config.get("lock", ""),
+        config=config,
+        raw=raw,
+        init_pid=int(now["init_pid"]) if "init_pid" in now else None,
+        machine_id=machine_id if re.fullmatch(r"[0-9a-f]{32}", machine_id) else "",
+    )
+
+
+def _pairs(found: Iterable[str]) -> dict[str, str]:
+    return dict(line.split(": ", 1) for line in found if ": " in line)
