@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from fleetops.model.grep import GrepReport, SourceAnswer, SourceLine
+from fleetops.model.grep import GrepReport, NotAsked, SourceAnswer, SourceLine
 from fleetops.render.fold import Folded, fold
 from fleetops.render.plain import safe
 
@@ -50,22 +50,37 @@ def _line_json(line: SourceLine) -> dict[str, Any]:
     return body if line.is_match else body | {"context": True}
 
 
-def grep_text(report: GrepReport, *, width: int | None) -> Iterator[Text]:
+def grep_screen(report: GrepReport, width: int | None) -> Iterator[Text]:
     """The report for a person, line by line. `width` None (piped): nothing is cropped, one line stays one line."""
     groups = fold(report.answers)
-    labels = max((len(group.label) for group in groups), default=0)
-    engines = max((len(_engine(group.value)) for group in groups), default=0)
+    label_width = max(map(len, _labels(groups, report)), default=0)
+    engine_width = max((len(_engine(group.value)) for group in groups), default=0)
     column = _column([line for group in groups for line in group.value.lines], width)
     for place, group in enumerate(groups):
-        if place:
-            yield Text()
-        header = Text(group.label.ljust(labels), style="bold")
-        if engines:
-            header.append(" " * _GAP + safe(_engine(group.value)).ljust(engines), style="not bold")
         standing, is_new = _standing(group, groups[:place])
-        yield header.append(" " * _GAP + _amount(group.value), style="not bold").append_text(standing)
+        header = Text(group.label.ljust(label_width), style="bold")
+        if engine_width:
+            header.append(" " * _GAP + safe(_engine(group.value)).ljust(engine_width), style="not bold")
+        header.append(" " * _GAP + _amount(group.value), style="not bold").append_text(standing)
+        yield from (Text(), header) if place else (header,)
         if is_new:
             yield from _body(group.value, column, width)
+    for place, host in enumerate(report.unreachable):
+        yield from _unasked(host, label_width, is_first=not groups and not place)
+
+
+def _labels(groups: tuple[Group, ...], report: GrepReport) -> Iterator[str]:
+    yield from (group.label for group in groups)
+    yield from (host.host for host in report.unreachable)
+
+
+def _unasked(host: NotAsked, label_width: int, *, is_first: bool) -> Iterator[Text]:
+    if not is_first:
+        yield Text()
+    row = Text(host.host.ljust(label_width), style="bold").append(" " * _GAP)
+    yield row.append("not asked", style="not bold magenta").append(f"   {safe(host.error)}", style="not bold")
+    if host.hint:
+        yield Text(f"  {safe(host.hint)}", style="dim")
 
 
 def _engine(answer: SourceAnswer) -> str:
