@@ -46,8 +46,8 @@ environment() { tr '\\000' '\\n' < "/proc/$1/environ" 2>/dev/null | sed -n "s/^$
 server() {
   first=$(timeout 1 tr '\\000' '\\n' < "/proc/$1/cmdline" 2>/dev/null | head -n 1)
   case ${first##*/} in python*) ;; *) return ;; esac
-  folder=$(readlink "/proc/$1/cwd")
-  if [ -n "$folder" ]; then try "${folder%/}"; fi
+  working=$(readlink "/proc/$1/cwd")
+  if [ -n "$working" ]; then try "${working%/}"; fi
   IFS=:
   for entry in $(environment "$1" PYTHONPATH); do try "${entry%/}"; done
   unset IFS

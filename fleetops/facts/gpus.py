@@ -50,7 +50,7 @@ def _without_report(outcome: Outcome, told: tuple[str, ...]) -> tuple[str, ...]:
         raise Absent(f"no NVIDIA driver is loaded: {outcome.said}")
     if _NO_GPU_TEXT.search(said):
         return told
-    raise Unparsable(f"nvidia-smi could not ask the driver (status {outcome.status}): {outcome.said}")
+    raise Unparsable(f"nvidia-smi could not ask the driver (status {outcome.status}): {said or 'no output'}")
 
 
 def _shortfalls(outcome: Outcome, report: Report) -> tuple[str, ...]:

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from fleetops.model.fact import Unparsable
 from fleetops.model.gpu import Gpu, GpuProcess
 from fleetops.model.units import GIB, KIB, MIB
 
-BDF = re.compile(r"\b(?:[0-9a-f]{4})?([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.IGNORECASE)
+BDF = re.compile(r"(?:[0-9a-f]{4})?([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.IGNORECASE)
 """A PCI address; the driver writes the domain with eight digits, the kernel with four."""
 
 FAILING = re.compile(r"\[?(unknown error|err!|gpu requires reset|gpu is lost.*)\]?", re.IGNORECASE)
@@ -58,7 +59,7 @@ def gpu_of(element: Element, at: int, lost: Sequence[str]) -> Gpu:
     The report does not number its GPUs; the driver numbers them by PCI address, those left out included.
     """
     fields = _Fields(element)
-    address = BDF.search(fields.text("pci/pci_bus_id") or element.get("id", ""))
+    address = BDF.search(fields.text("pci/pci_bus_id") or element.get("id") or "")
     bdf = address[1].lower() if address else ""
     before = sum(1 for other in lost if short_bdf(other) < bdf)
     total_bytes, used_bytes = fields.memory("total"), fields.memory("used")
@@ -179,20 +180,21 @@ def _bytes(text: str | None) -> int | None:
 
 
 def _elements(document: str) -> tuple[Element | None, tuple[Element, ...], bool]:
-    parser = XMLPullParser(("start", "end"))
+    """The root as far as it was read, the whole `gpu` elements, and whether the document breaks off."""
+    reader: XMLPullParser[Any] = XMLPullParser(("start", "end"))
     root: Element | None = None
-    gpus = []
+    gpus: list[Element] = []
     broken = False
     try:
-        parser.feed(document)
-        parser.close()
+        reader.feed(document)
+        reader.close()
     except ParseError:
         broken = True
     try:
-        for event, element in parser.read_events():
-            root = element if root is None else root
-            if event == "end" and element.tag == "gpu":
-                gpus.append(element)
+        for event, element in reader.read_events():
+            if isinstance(element, Element):
+                root = element if root is None else root
+                gpus += [element] if event == "end" and element.tag == "gpu" else []
     except ParseError:
         broken = True
     return root, tuple(gpus), broken

@@ -10,7 +10,8 @@ from fleetops.model.command import Outcome
 from fleetops.model.fact import Absent, Unparsable
 
 _NO_GUEST = re.compile(r"Configuration file '[^']*' does not exist")
-_SETTING = re.compile(r"([A-Za-z][\w.-]*): ?(.*)", re.DOTALL)
+_RAW = re.compile(r"(lxc\.[\w.-]+)(?::|\s*=)\s*(.*)", re.DOTALL)
+_SETTING = re.compile(r"([A-Za-z][\w-]*): ?(.*)", re.DOTALL)
 
 
 def rows(outcome: Outcome, tool: str = "pvesh") -> list[Mapping[str, Any]]:
@@ -38,9 +39,8 @@ def settings(found: list[str]) -> tuple[dict[str, str], tuple[tuple[str, str], .
     config: dict[str, str] = {}
     raw: list[tuple[str, str]] = []
     for line in found:
-        match = _SETTING.fullmatch(line)
-        if match and match[1].startswith("lxc."):
+        if match := _RAW.fullmatch(line):
             raw.append((match[1], match[2].strip()))
-        elif match:
+        elif match := _SETTING.fullmatch(line):
             config[match[1]] = match[2]
     return config, tuple(raw)
