@@ -26,13 +26,9 @@ class Stranger:
     paths: tuple[str, ...]
 
     @property
-    def name(self) -> str:
-        """For a person: pid and title."""
-        return (
-            f"{self.pid} ({self.process.title})"
-            if self.process
-            else f"{self.pid} (no longer in the process table)"
-        )
+    def title(self) -> str:
+        """What runs there, for a person."""
+        return self.process.title if self.process else "no longer in the process table"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +43,7 @@ class Attribution:
         why: pid -> what shows that it is the service's.
         groups: process groups that hold nothing but `processes`, so that a signal to the group meets no one else.
         nominated: processes that look like the engine's, with too little to show for it: never signalled.
-        strangers: holders of GPU device files that are not the service's; None where holders could not be read.
+        strangers: holders of GPU device files that belong to no service; None where holders could not be read.
         daemons: holders that belong to the driver (persistence, fabric, monitoring).
         leftovers: shared memory of dead owners that nobody maps.
     """
@@ -82,7 +78,8 @@ def attribute(observation: Observation) -> Attribution:
     looks_alike = {
         process.pid: process for service in targets for process in service.processes if process.is_alive
     }
-    strangers, daemons = _foreign_holders(observation, table, why)
+    elsewhere = {process.pid for service in others for process in service.processes}
+    strangers, daemons = _foreign_holders(observation, table, elsewhere.union(why))
     return Attribution(
         known=True,
         services=targets,
@@ -251,7 +248,7 @@ def _own_groups(table: ProcessTable, own: tuple[Process, ...]) -> tuple[int, ...
 
 
 def _foreign_holders(
-    observation: Observation, table: ProcessTable, why: dict[int, str]
+    observation: Observation, table: ProcessTable, accounted: set[int]
 ) -> tuple[tuple[Stranger, ...] | None, tuple[Process, ...]]:
     holders = observation.node_facts.value(HOLDERS)
     if holders is None:
@@ -262,7 +259,7 @@ def _foreign_holders(
         process = table.by_pid.get(pid)
         if process and is_driver_daemon(process):
             daemons.append(process)
-        elif pid not in why:
+        elif pid not in accounted:
             strangers.append(Stranger(pid=pid, process=process, paths=paths))
     return tuple(strangers), tuple(daemons)
 
