@@ -73,17 +73,19 @@ def _ask(sessions: Sessions, host: Host, search: Search, path: str | None) -> Fo
 
 
 def _locate(session: Session, node: Node, search: Search) -> tuple[EngineSource, Outcome | None]:
-    """Where the source is and, where the inventory's own folder proved right, what the search there gave.
+    """Where the source is and, where the inventory's folder leads straight there, what the search gave.
 
-    The inventory may name the package's parent; then, as where it names nothing, the search needs a second trip.
+    What the inventory names is the package or its parent. A guess that proves wrong, or no folder to guess from,
+    costs a second trip, never a wrong answer.
     """
     fact = engine_source.fact(node.engine, node.source)
     if not node.source:
         return _source(fact, session.run(fact.command), node), None
-    located, searched = session.batch([fact.command, search_command(search, node.source)])
+    named = PurePosixPath(node.source)
+    guess = named if named.name == node.engine else named / node.engine
+    located, searched = session.batch([fact.command, search_command(search, str(guess))])
     source = _source(fact, located, node)
-    is_there = PurePosixPath(source.folder) == PurePosixPath(node.source)
-    return source, searched if is_there else None
+    return source, searched if PurePosixPath(source.folder) == guess else None
 
 
 def _source(fact: Fact[EngineSource], outcome: Outcome, node: Node) -> EngineSource:
