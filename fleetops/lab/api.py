@@ -1,0 +1,213 @@
+"""Bring a lab up and down, look at it, break a node of it: what `fleetops lab` and the tests call."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleetops.lab.fleet import FLEET, LabHost
+from fleetops.lab.paths import Layout
+from fleetops.lab.privilege import LabUnavailable, lab_owner
+from fleetops.lab.process import REFUSAL, LabProcess, lab_process
+from fleetops.model.errors import FleetopsError, UsageError
+
+_UP_S = 60.0
+_LOOK_S = 0.02
+
+
+class LabFailed(FleetopsError):  # noqa: N818 - named for what the user reads
+    """The lab did not come up, or did not go down."""
+
+    kind = "lab-failed"
+
+
+@dataclass(frozen=True)
+class HostStatus:
+    """One host of a lab: its port, whether it runs, how it was broken ("" where it was not)."""
+
+    name: str
+    kind: str
+    port: int
+    running: bool
+    broken: str
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab that is up."""
+
+    folder: Path
+    ports: dict[str, int]
+
+    @property
+    def inventory(self) -> Path:
+        """What to give to `--inventory`."""
+        return Layout(self.folder).inventory
+
+    @property
+    def known_hosts(self) -> Path:
+        """The host keys, as an SSH client verifies them."""
+        return Layout(self.folder).ssh / "known_hosts"
+
+    @property
+    def identity(self) -> Path:
+        """The private key that every host lets in as root."""
+        return Layout(self.folder).ssh / "id_ed25519"
+
+
+def up(folder: Path) -> Lab:
+    """The lab in `folder`, brought up where it is not yet. Returns when every host answers.
+
+    Raises LabUnavailable where the machine forbids it, LabFailed with what the supervisor said otherwise.
+    """
+    running = lab_process(folder)
+    if running and running.is_alive:
+        return _await(folder, running)
+    _claim(folder)
+    return _await(folder, _start(folder))
+
+
+def down(folder: Path) -> bool:
+    """End the lab in `folder` and remove it; whether there was one. Raises LabFailed."""
+    if not folder.exists():
+        return False
+    _check_ours(folder)
+    process = lab_process(folder)
+    try:
+        if process:
+            process.end()
+    except TimeoutError as error:
+        raise LabFailed(
+            f"the lab in {folder} does not end: {error}", hint="run `fleetops lab down` again"
+        ) from None
+    shutil.rmtree(folder)
+    return True
+
+
+def find(folder: Path) -> Lab | None:
+    """The lab in `folder` if it is up."""
+    process = lab_process(folder)
+    record = Layout(folder).record
+    if not (process and process.is_alive and record.exists()):
+        return None
+    return Lab(folder, json.loads(record.read_text())["ports"])
+
+
+def status(folder: Path) -> list[HostStatus]:
+    """Every host of the lab in `folder`. Raises UsageError where it is not up."""
+    from fleetops.lab.control import HostDown, init_pid  # noqa: PLC0415 - only needed here
+
+    lab = _require(folder)
+
+    def runs(host: LabHost) -> bool:
+        try:
+            return init_pid(Layout(folder), host) > 0
+        except HostDown:
+            return False
+
+    broken = broken_nodes(folder)
+    return [
+        HostStatus(host.name, host.kind, lab.ports[host.name], runs(host), broken.get(host.name, ""))
+        for host in FLEET
+    ]
+
+
+def break_node(folder: Path, node: str, kind: str) -> None:
+    """Break a node in one of the ways of `breakages/`. Raises UsageError."""
+    from fleetops.lab.breakages import breakage  # noqa: PLC0415 - only needed here
+
+    _require(folder)
+    if node not in {host.name for host in FLEET if host.kind != "hypervisor"}:
+        nodes = ", ".join(host.name for host in FLEET if host.kind != "hypervisor")
+        raise UsageError(f"the lab has no node {node}", hint=f"its nodes: {nodes}")
+    breakage(kind).apply(folder, node)
+    (Layout(folder).breakages / node).write_text(kind)
+
+
+def broken_nodes(folder: Path) -> dict[str, str]:
+    """Which nodes were broken, and how."""
+    return {path.name: path.read_text() for path in sorted(Layout(folder).breakages.glob("*"))}
+
+
+def _require(folder: Path) -> Lab:
+    lab = find(folder)
+    if lab is None:
+        raise UsageError(f"no lab is up in {folder}", hint="fleetops lab up")
+    return lab
+
+
+def _claim(folder: Path) -> None:
+    """An empty folder of the lab's own. Whatever a dead lab left there goes. Raises UsageError."""
+    if folder.exists():
+        _check_ours(folder)
+        shutil.rmtree(folder)
+    folder.mkdir(mode=0o700, parents=True)
+    os.chown(folder, lab_owner(), lab_owner() if os.geteuid() == 0 else -1)
+
+
+def _check_ours(folder: Path) -> None:
+    """Refuse to take over or to remove a folder that no lab made."""
+    if folder.is_symlink() or folder.stat().st_uid not in (lab_owner(), os.geteuid()):
+        raise UsageError(
+            f"{folder} belongs to somebody else", hint="set FLEETOPS_LAB to a folder of your own"
+        )
+    if not lab_process(folder) and not Layout(folder).log.exists() and any(folder.iterdir()):
+        raise UsageError(
+            f"{folder} holds something that is not a lab", hint="set FLEETOPS_LAB to another folder"
+        )
+
+
+def _start(folder: Path) -> LabProcess:
+    layout = Layout(folder)
+    with layout.log.open("wb") as log:
+        supervisor = subprocess.run(
+            [sys.executable, "-P", "-m", "fleetops.lab.supervisor", str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            check=False,
+            cwd="/",
+            env=_environment(),
+        )
+    process = lab_process(folder)
+    if supervisor.returncode or process is None:
+        raise _failure(layout)
+    return process
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of the caller's but the way to this package: what the lab runs must not depend on it."""
+    package = Path(__file__).resolve().parent.parent
+    return {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONPATH": str(package.parent)}
+
+
+def _await(folder: Path, process: LabProcess) -> Lab:
+    deadline = time.monotonic() + _UP_S
+    while time.monotonic() < deadline:
+        if lab := find(folder):
+            return lab
+        if not process.is_alive:
+            raise _failure(Layout(folder))
+        time.sleep(_LOOK_S)
+    process.end()
+    raise _failure(Layout(folder))
+
+
+def _failure(layout: Layout) -> FleetopsError:
+    refusal = layout.folder / REFUSAL
+    if refusal.exists():
+        told = json.loads(refusal.read_text())
+        return LabUnavailable(told["message"], hint=told["hint"])
+    said = _last(layout.log.read_text(errors="replace").splitlines())
+    return LabFailed(f"the lab did not come up: {said}", hint=f"its log: {layout.log}")
+
+
+def _last(lines: Iterable[str]) -> str:
+    told = [line.strip() for line in lines if line.strip()]
+    return told[-1] if told else "its supervisor ended without a word"

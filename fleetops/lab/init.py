@@ -1,0 +1,119 @@
+"""PID 1 of a host: reaps what is left to it and keeps the memory figures current. Standard library only."""
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from fleetops.lab.driver import Ledger
+from fleetops.lab.kernel import MemoryUse, cgroup, meminfo
+from fleetops.lab.spec import INIT_PID, LIBRARY, RUN, HostSpec, python_command, read_spec
+
+_TICK_S = 0.05
+_GRACE_S = 5.0
+_STOP = frozenset({signal.SIGTERM, signal.SIGPWR, signal.SIGINT})
+READY = "ready"
+
+
+def main() -> int:
+    """Boot, then look after the host until it is told to stop."""
+    awaited = _STOP | {signal.SIGCHLD}
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    spec = read_spec(RUN)
+    figures = Figures(spec)
+    figures.refresh()
+    boot(spec)
+    (RUN / READY).write_text("")
+    while True:
+        arrived = signal.sigtimedwait(awaited, _TICK_S)
+        reap()
+        if arrived and arrived.si_signo in _STOP:
+            return stop()
+        figures.refresh()
+
+
+def boot(spec: HostSpec) -> None:
+    """Start what runs by itself: a hypervisor's containers, a node's bystander."""
+    if spec.kind == "hypervisor":
+        for folder in sorted((RUN / "guests").glob("*")):
+            if read_spec(folder).is_container:
+                (folder / INIT_PID).unlink(missing_ok=True)
+                _spawn([*python_command(spec.python, "fleetops.lab.host", str(LIBRARY)), str(folder)])
+    if spec.bystander:
+        _spawn(["python3", "/root/bystander.py"])
+
+
+def reap() -> None:
+    """Collect every child that has ended, adopted ones included."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def stop() -> int:
+    """Ask everything to end, and leave after a grace: the kernel ends what is left."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGTERM)
+    deadline = time.monotonic() + _GRACE_S
+    while time.monotonic() < deadline:
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            break
+        signal.sigtimedwait({signal.SIGCHLD}, _TICK_S)
+    return 0
+
+
+class Figures:
+    """The files behind /proc/meminfo and /sys/fs/cgroup, rewritten when they change."""
+
+    def __init__(self, spec: HostSpec) -> None:
+        self._spec = spec
+        self._ledger = Ledger(RUN / "driver")
+        self._last: MemoryUse | None = None
+
+    def refresh(self) -> None:
+        """Read what is taken now and write it out."""
+        use = MemoryUse(
+            total=self._spec.total_bytes,
+            idle=self._spec.idle_bytes,
+            pinned=self._pinned(),
+            shared=sum(_used(folder) for folder in self._shared_folders()),
+        )
+        if use == self._last:
+            return
+        self._last = use
+        with (RUN / "kernel/meminfo").open("r+b", buffering=0) as file:
+            file.write(meminfo(use).encode())
+        for name, text in cgroup(use, limited=self._spec.is_container).items():
+            fresh = RUN / "kernel/cgroup" / f".{name}"
+            fresh.write_text(text)
+            fresh.rename(RUN / "kernel/cgroup" / name)
+
+    def _pinned(self) -> int:
+        taken = self._ledger.totals().host_bytes
+        return taken.get(self._spec.guest, 0) if self._spec.is_container else sum(taken.values())
+
+    def _shared_folders(self) -> list[Path]:
+        """A hypervisor's kernel counts its containers' shared memory too."""
+        inits = (RUN / "guests").glob(f"*/{INIT_PID}") if self._spec.kind == "hypervisor" else ()
+        return [Path("/dev/shm"), *(Path(f"/proc/{_text(pid)}/root/dev/shm") for pid in inits)]  # noqa: S108
+
+
+def _used(folder: Path) -> int:
+    try:
+        status = os.statvfs(folder)
+    except OSError:  # a container that is going down
+        return 0
+    return (status.f_blocks - status.f_bfree) * status.f_frsize
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else "none"
+
+
+def _spawn(argv: list[str]) -> None:
+    """Start something in a session of its own, with no signal blocked; it is reaped like anything else."""
+    nothing = (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)
+    os.posix_spawnp(argv[0], argv, os.environ, file_actions=[nothing], setsid=True, setsigmask=[])

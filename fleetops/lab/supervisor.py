@@ -1,0 +1,130 @@
+"""The process that holds a lab: starts its hosts, serves their SSH ports, and takes all of it along when it ends.
+
+Started by `lab up` as `python -m fleetops.lab.supervisor FOLDER`. It gives up root, makes namespaces of its own
+(user, mount, pid), and leaves there a first process whose only work is to reap, and the supervisor proper. When
+either dies, in whatever way, the kernel ends everything that was ever started in the lab.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+from fleetops.lab import linux
+from fleetops.lab.paths import Layout
+from fleetops.lab.privilege import LabUnavailable, explain_refusal, give_up_root
+from fleetops.lab.process import PROCESS, REFUSAL, start_ticks
+
+_WATCH_S = 0.1
+
+
+def main() -> int:
+    """Set the lab's own world up, then hold it."""
+    folder = Path(sys.argv[1])
+    try:
+        give_up_root(folder)
+        linux.become_root_of_own_namespace(linux.NEWNS | linux.NEWPID)
+        linux.stop_mount_propagation()
+    except LabUnavailable as refusal:
+        return _refuse(folder, refusal)
+    except OSError as error:
+        return _refuse(folder, explain_refusal(error))
+    go, known = os.pipe()
+    first = os.fork()
+    if first == 0:
+        os.close(known)
+        os.read(go, 1)  # until this process's pid, as the outside sees it, is on record
+        os.close(go)
+        return _hold(folder)
+    (folder / PROCESS).write_text(json.dumps({"pid": first, "start_ticks": start_ticks(first)}))
+    os.close(known)
+    return 0
+
+
+def _refuse(folder: Path, refusal: LabUnavailable) -> int:
+    (folder / REFUSAL).write_text(json.dumps({"message": refusal.message, "hint": refusal.hint}))
+    return refusal.exit_code
+
+
+def _hold(folder: Path) -> int:
+    """As the first process of the lab's pid namespace: reap until the supervisor has ended."""
+    try:
+        linux.mount_proc("/proc")
+    except OSError as error:
+        return _refuse(folder, explain_refusal(error))
+    supervisor = os.fork()
+    if supervisor == 0:
+        linux.die_with_parent()
+        _supervise(Layout(folder))
+        return 1
+    while os.wait()[0] != supervisor:
+        pass
+    return 1
+
+
+def _supervise(layout: Layout) -> None:
+    """Build the fleet, serve it, and follow its comings and goings for ever."""
+    from fleetops.lab.fleet import FLEET  # noqa: PLC0415 - after the fork: the first process stays small
+    from fleetops.lab.serve import serve  # noqa: PLC0415
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    logging.getLogger("paramiko").setLevel(logging.CRITICAL)
+    _prepare(layout)
+    processes = {host.name: _start(layout, host.name) for host in FLEET if host.kind != "lxc"}
+    servers = serve(layout)
+    pids = dict.fromkeys(servers, 0)
+    while True:
+        for name, server in servers.items():
+            pid = _pid_now(layout, name)
+            if pid != pids[name]:
+                server.drop_connections()
+                pids[name] = pid
+        for name, process in processes.items():
+            if process.poll() is not None:
+                logging.getLogger("fleetops.lab").info(
+                    "%s has ended with status %s", name, process.returncode
+                )
+                processes[name] = _start(layout, name)
+        time.sleep(_WATCH_S)
+
+
+def _prepare(layout: Layout) -> None:
+    from fleetops.lab.disk import lay_out  # noqa: PLC0415
+    from fleetops.lab.fleet import FLEET  # noqa: PLC0415
+
+    for folder in ("engine/sglang", "models"):
+        (layout.share / folder).mkdir(parents=True, exist_ok=True)
+    layout.breakages.mkdir()
+    layout.state.mkdir(mode=0o700)
+    boots: dict[str, str] = {}
+    for host in FLEET:
+        kernel = host.hypervisor if host.kind == "lxc" else host.name
+        boots.setdefault(kernel, str(uuid.uuid4()))
+        lay_out(layout, host, boots[kernel])
+
+
+def _start(layout: Layout, name: str) -> "subprocess.Popen[bytes]":
+    from fleetops.lab.disk import python_program  # noqa: PLC0415
+    from fleetops.lab.spec import python_command  # noqa: PLC0415
+
+    library = str(Path(__file__).parent.parent.parent)
+    argv = [*python_command(python_program(), "fleetops.lab.host", library), str(layout.run(name))]
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+
+
+def _pid_now(layout: Layout, name: str) -> int:
+    from fleetops.lab.control import HostDown, init_pid  # noqa: PLC0415
+    from fleetops.lab.fleet import lab_host  # noqa: PLC0415
+
+    with contextlib.suppress(HostDown, ValueError):
+        return init_pid(layout, lab_host(name))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
