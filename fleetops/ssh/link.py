@@ -1,0 +1,265 @@
+"""One authenticated connection to one SSH server, made when first needed, through other links where it must be."""
+
+import logging
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import paramiko
+from fabric import Connection
+
+from fleetops.model.errors import FleetopsError, HostKeyRefused, Unreachable
+from fleetops.ssh.config import SshConfig
+from fleetops.ssh.dial import open_tcp, open_through, prefer, why_not, why_unmet
+from fleetops.ssh.known_hosts import HostKey, KnownHosts, Verdict, record_name
+
+CONNECT_S = 10
+"""How long TCP may take where ssh_config has no ConnectTimeout."""
+
+BANNER_S = 10
+"""How long a server may take to say that it is one: a node out of memory accepts, and then says nothing."""
+
+EXCHANGE_S = 15
+AUTH_S = 20
+
+logging.getLogger("paramiko").addHandler(
+    logging.NullHandler()
+)  # its threads would print to the user's stderr
+
+
+class Link:
+    """A server and the connection to it; thread-safe.
+
+    Args:
+        connection: Fabric's, not opened: address, port, user and ssh_config of the server.
+        label: what the operator calls it: the inventory's name, or a jump host's.
+        trust: the name to give to `fleetops trust` when the key is unknown.
+        via: the link to go through, None for none.
+        banner_s: the deadline for the server's first word.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        label: str,
+        trust: str,
+        config: SshConfig,
+        known_hosts: KnownHosts,
+        via: "Link | None" = None,
+        banner_s: float = BANNER_S,
+    ) -> None:
+        self.label = label
+        self.via = via
+        self.known_hosts = known_hosts
+        self.files = config.known_hosts(connection)
+        self._connection = connection
+        self._config = config
+        self._trust = trust
+        self._banner_s = banner_s
+        self._lock = threading.Lock()
+        self._client: paramiko.SSHClient | None = None
+        self._retired: list[paramiko.SSHClient] = []
+        self._failure: tuple[float, FleetopsError] | None = None
+
+    @property
+    def user(self) -> str:
+        """The login."""
+        return str(self._connection.user)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens."""
+        return str(self._connection.host), int(self._connection.port)
+
+    @property
+    def place(self) -> str:
+        """`address:port`, for messages."""
+        return "{}:{}".format(*self.address)
+
+    @property
+    def key_name(self) -> str:
+        """The name under which this server's key is recorded."""
+        alias = self._connection.ssh_config.get("hostkeyalias")
+        return alias or record_name(*self.address)
+
+    @property
+    def connect_s(self) -> float:
+        """ConnectTimeout; it holds for the way through a jump host too."""
+        return float(self._connection.connect_timeout or CONNECT_S)
+
+    def transport(self) -> paramiko.Transport:
+        """The live connection, made now where there is none.
+
+        Threads that were waiting while an attempt failed share that failure: a dead jump host costs all the
+        hosts behind it one deadline, not one each.
+
+        Raises:
+            Unreachable: no connection came about; nothing was sent.
+            HostKeyRefused: the server's key is not the one on record.
+        """
+        asked = time.monotonic()
+        with self._lock:
+            if (transport := self._alive()) is not None:
+                return transport
+            if self._failure is not None and self._failure[0] >= asked:
+                error = self._failure[1]
+                raise type(error)(error.message, hint=error.hint, host=error.host)
+            try:
+                return self._login()
+            except FleetopsError as error:
+                self._failure = (time.monotonic(), error)
+                raise
+
+    def _alive(self) -> paramiko.Transport | None:
+        transport = self._client.get_transport() if self._client is not None else None
+        return transport if transport is not None and transport.is_active() else None
+
+    def retire(self, transport: paramiko.Transport) -> None:
+        """Use this connection for nothing new; what still runs over it may end."""
+        with self._lock:
+            if self._client is not None and self._client.get_transport() is transport:
+                self._retired.append(self._client)
+                self._client = None
+
+    def close(self) -> None:
+        """End the connection, retired ones too."""
+        with self._lock:
+            clients = [*self._retired, self._client]
+            self._retired, self._client = [], None
+        for client in clients:
+            if client is not None:
+                client.close()
+
+    def greet(self) -> HostKey:
+        """Meet the server as far as its key; nothing is said about who is asking. Raises Unreachable."""
+        transport = self._new_transport(self._socket())
+        try:
+            transport.start_client(timeout=self._banner_s + EXCHANGE_S)
+            return host_key(transport.get_remote_server_key())
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            raise self.unreachable(why_unmet(transport, error, self._banner_s)) from error
+        finally:
+            transport.close()
+
+    def unreachable(self, why: str, hint: str = "") -> Unreachable:
+        """The error that says which server, where, and why."""
+        return Unreachable(f"{self.label}: cannot connect to {self.place}: {why}", hint=hint, host=self.label)
+
+    def verdict(self, key: HostKey) -> tuple[Verdict, str]:
+        """What the records say of this key, and where."""
+        return self.known_hosts.verdict(self.files, self.key_name, key)
+
+    def verify(self, key: HostKey) -> None:
+        """Raises HostKeyRefused unless this key is on record for this server."""
+        verdict, place = self.verdict(key)
+        if verdict is not Verdict.KNOWN:
+            raise self.refusal(key, verdict, place)
+
+    def refusal(self, key: HostKey, verdict: Verdict, place: str) -> HostKeyRefused:
+        """The error for a key that is not the recorded one."""
+        shown = f"{key.type} {key.fingerprint}"
+        if verdict is Verdict.UNKNOWN:
+            message = f"{self.label}: the host key of {self.key_name} is not on record ({shown})"
+            return HostKeyRefused(message, hint=f"fleetops trust {self._trust}", host=self.label)
+        if verdict is Verdict.REVOKED:
+            message = f"{self.label}: the host key of {self.key_name} ({shown}) is revoked by {place}"
+            return HostKeyRefused(message, hint="do not connect until its owner says why", host=self.label)
+        file = Path(place.rpartition(":")[0])
+        return HostKeyRefused(
+            f"{self.label}: the host key of {self.key_name} has CHANGED: it presents {shown}, {place} records another",
+            hint="verify it out of band: the host was reinstalled, or something stands between. Only then: "
+            f"ssh-keygen -R '{self.key_name}' -f {file}, and fleetops trust {self._trust}",
+            host=self.label,
+        )
+
+    def _socket(self) -> Any:
+        if command := self._connection.ssh_config.get("proxycommand"):
+            return paramiko.ProxyCommand(command)
+        try:
+            if self.via is None:
+                return open_tcp(*self.address, self.connect_s)
+            transport = self.via.transport()
+            return open_through(transport, *self.address, self.connect_s)
+        except FleetopsError as error:
+            message = f"{self.label}: its jump host cannot be used: {error.message}"
+            raise type(error)(message, hint=error.hint, host=self.label) from error
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            through = f"through {self.via.label}: " if self.via is not None else ""
+            raise self.unreachable(through + why_not(error, self.connect_s)) from error
+
+    def _new_transport(self, sock: Any, **options: Any) -> paramiko.Transport:
+        transport = paramiko.Transport(sock, **options)
+        transport.banner_timeout = self._banner_s
+        transport.auth_timeout = AUTH_S
+        prefer(transport, self.known_hosts.types(self.files, self.key_name))
+        return transport
+
+    def _login(self) -> paramiko.Transport:
+        """Fabric's own client, with our socket, our deadlines and a policy that accepts recorded keys only."""
+        policy = _RecordedKeysOnly(self)
+        client = paramiko.SSHClient()
+        client.set_missing_host_key_policy(policy)
+        transport = self._new_transport(self._socket())
+        host, port = self.address
+        try:
+            client.connect(
+                host,
+                port,
+                username=self.user,
+                sock=transport.sock,
+                timeout=self._banner_s + EXCHANGE_S,
+                transport_factory=lambda *_args, **_options: transport,
+                **self._identities(),
+            )
+        except FleetopsError:
+            client.close()
+            raise
+        except (paramiko.SSHException, EOFError, OSError, ValueError) as error:
+            client.close()
+            if policy.accepted:
+                raise self._not_let_in(error) from error
+            raise self.unreachable(why_unmet(transport, error, self._banner_s)) from error
+        self._connection.client, self._connection.transport, self._client = client, transport, client
+        return transport
+
+    def _identities(self) -> dict[str, Any]:
+        """What may be tried for the login; named keys replace the default ones, as in OpenSSH."""
+        options = self._connection.ssh_config
+        only = options.get("identitiesonly", "no").lower() == "yes"
+        named = [file for file in options.get("identityfile", []) if file.lower() != "none"]
+        return {
+            "key_filename": [file for file in named if Path(file).is_file()],
+            "allow_agent": self._config.has_agent and not only,
+            "look_for_keys": not named,
+        }
+
+    def _not_let_in(self, error: Exception) -> Unreachable:
+        named = self._connection.ssh_config.get("identityfile", [])
+        tried = [f if Path(f).is_file() else f"{f} (does not exist)" for f in named] or ["the keys in ~/.ssh"]
+        if self._identities()["allow_agent"]:
+            tried.append("the agent's keys")
+        return Unreachable(
+            f"{self.label}: login as {self.user} at {self.place} failed with {', '.join(tried)}: "
+            f"{str(error).rstrip('.').lower() or 'the connection was closed'}",
+            hint="check `user` in the inventory, IdentityFile in ssh_config, and that ssh-agent holds the key",
+            host=self.label,
+        )
+
+
+class _RecordedKeysOnly(paramiko.MissingHostKeyPolicy):
+    """Asked for every key, because the client is given no records of its own: ours are loaded once for all."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.accepted = False
+
+    def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002 - Paramiko's signature
+        self._link.verify(host_key(key))
+        self.accepted = True
+
+
+def host_key(key: paramiko.PKey) -> HostKey:
+    """Paramiko's key as known_hosts writes it."""
+    return HostKey(key.get_name(), key.get_base64())

@@ -1,0 +1,214 @@
+"""A connection to one host: run, batch, request."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import paramiko
+
+from fleetops.model.command import Command, Outcome
+from fleetops.model.errors import ConnectionLost, Unreachable
+from fleetops.model.session import Answer
+from fleetops.ssh import http, quote
+from fleetops.ssh.dial import open_through
+from fleetops.ssh.exchange import GRACE_S, START_S, End, Exchange
+from fleetops.ssh.link import Link
+from fleetops.ssh.outcomes import batch_outcomes, run_outcome
+from fleetops.ssh.streams import Sections, Text
+from fleetops.ssh.sudo import SudoDialogue, SudoPassword
+
+OPEN_S = 15.0
+"""How long a host may take to open a channel, or to take a call."""
+
+LONGEST_LINE_BYTES = 100_000
+"""Linux takes no argument over 128 KiB, and sshd hands the whole line to the login shell as one."""
+
+_SESSIONS_AT_ONCE = 8  # sshd's MaxSessions is 10
+
+
+class SshSession:
+    """What `model.session.Session` promises, over one link; thread-safe. Calls over one warm connection share it."""
+
+    def __init__(self, name: str, link: Link, password: SudoPassword) -> None:
+        self._name = name
+        self._link = link
+        self._password = password
+        self._places = threading.BoundedSemaphore(_SESSIONS_AT_ONCE)
+
+    @property
+    def host(self) -> str:
+        """The host's inventory name."""
+        return self._name
+
+    def run(self, command: Command, on_output: Callable[[str], None] | None = None) -> Outcome:
+        """Run one command to its end or its deadline; `on_output` sees both streams as they come, without limit.
+
+        Raises:
+            Unreachable: it was never started (NoRoot where only sudo failed).
+            ConnectionLost: whether it ran is not known.
+        """
+        sudo = self._needs_sudo(command)
+        nonce = quote.new_nonce()
+        line = quote.command_line(command, nonce, sudo=sudo)
+        if len(line) > LONGEST_LINE_BYTES:
+            return self._run_long(command, on_output)
+        out, err = (
+            Sections(nonce, [command.limit_bytes], closed=False, tap=Text(on_output) if on_output else None)
+            for _ in range(2)
+        )
+        with self._call(line, nonce, sudo=sudo) as (channel, dialogue):
+            exchange = Exchange(
+                channel,
+                out,
+                err,
+                stdin=quote.encode(command.stdin),
+                allowances_s=(START_S, command.deadline_s + quote.KILL_AFTER_S + GRACE_S),
+                batch=False,
+                sudo=dialogue,
+            )
+            end = exchange.run()
+            self._check_started(channel, exchange, end, dialogue)
+            if end is End.CLOSED and channel.exit_status < 0:
+                raise self._lost("the connection broke before the command's exit status came")
+            return run_outcome(command, exchange, None if end is End.OVERDUE else channel.exit_status)
+
+    def _run_long(self, command: Command, on_output: Callable[[str], None] | None) -> Outcome:
+        """A command too long for a line travels as a batch of one; its output comes in one piece."""
+        outcome = self.batch([command])[0]
+        if on_output:
+            on_output(outcome.stdout + outcome.stderr)
+        return outcome
+
+    def batch(self, commands: Sequence[Command]) -> list[Outcome]:
+        """Run several reads in one round trip, each with its own deadline; outcomes in the same order.
+
+        Where the login is not root, those that need root travel as a second batch through sudo.
+        """
+        outcomes: dict[int, Outcome] = {}
+        for sudo in (False, True):
+            places = [place for place, command in enumerate(commands) if self._needs_sudo(command) is sudo]
+            if places:
+                results = self._batch([commands[place] for place in places], sudo=sudo)
+                outcomes |= dict(zip(places, results, strict=True))
+        return [outcomes[place] for place in range(len(commands))]
+
+    def _batch(self, commands: Sequence[Command], *, sudo: bool) -> list[Outcome]:
+        nonce = quote.new_nonce()
+        script = quote.batch_script(commands, nonce)
+        limits = [command.limit_bytes for command in commands]
+        out, err = (Sections(nonce, limits, closed=True) for _ in range(2))
+        spare_s = quote.KILL_AFTER_S + quote.GIVE_UP_AFTER_S + GRACE_S
+        with self._call(quote.batch_line(nonce, sudo=sudo), nonce, sudo=sudo) as (channel, dialogue):
+            exchange = Exchange(
+                channel,
+                out,
+                err,
+                stdin=script,
+                allowances_s=(START_S, *(command.deadline_s + spare_s for command in commands)),
+                batch=True,
+                sudo=dialogue,
+            )
+            end = exchange.run()
+            self._check_started(channel, exchange, end, dialogue)
+            if end is End.CLOSED:
+                raise self._lost(
+                    f"the connection or its shell ended after {out.ended} of {len(commands)} reads"
+                )
+            return batch_outcomes(commands, exchange)
+
+    def request(
+        self, port: int, method: str, path: str, body: bytes | None = None, *, deadline_s: float = 10.0
+    ) -> Answer:
+        """One HTTP request to a port of the host's own loopback. Raises OSError or TimeoutError where none answers."""
+        transport = self._link.transport()
+        try:
+            channel = open_through(transport, "127.0.0.1", port, deadline_s)
+        except paramiko.ChannelException as error:
+            raise ConnectionRefusedError(f"nothing answers on port {port} of {self._name}") from error
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            self._link.retire(transport)
+            raise self._lost(f"no channel to port {port}: {error}") from error
+        try:
+            return http.request(channel, method, path, body, deadline_s=deadline_s)
+        except OSError as error:
+            if not transport.is_active():
+                raise self._lost(f"the connection broke during a request to port {port}") from error
+            raise
+
+    def _needs_sudo(self, command: Command) -> bool:
+        return command.root and self._link.user != "root"
+
+    @contextmanager
+    def _call(
+        self, line: bytes, nonce: str, *, sudo: bool
+    ) -> Iterator[tuple[paramiko.Channel, SudoDialogue | None]]:
+        """A channel on which `line` has been started, closed afterwards."""
+        with self._places:
+            channel = self._open()
+            try:
+                self._start(channel, line)
+                yield (
+                    channel,
+                    SudoDialogue(self._password, nonce=nonce, host=self._name, user=self._link.user)
+                    if sudo
+                    else None,
+                )
+            finally:
+                channel.close()
+
+    def _open(self) -> paramiko.Channel:
+        """A channel over the warm connection; where that has died meanwhile, over a new one: nothing was sent yet."""
+        for last_try in (False, True):
+            transport = self._link.transport()
+            try:
+                return transport.open_session(timeout=OPEN_S)
+            except paramiko.ChannelException as error:
+                raise self._link.unreachable(f"it refuses a session: {error.text}") from error
+            except (paramiko.SSHException, EOFError, OSError) as error:
+                self._link.retire(transport)
+                if last_try:
+                    raise self._link.unreachable(f"it opens no session: {error}") from error
+        raise AssertionError("unreachable")
+
+    def _start(self, channel: paramiko.Channel, line: bytes) -> None:
+        """Paramiko waits for ever for the answer to this; closing the channel ends that wait."""
+        guard = threading.Timer(OPEN_S, channel.close)
+        guard.daemon = True
+        guard.start()
+        try:
+            channel.exec_command(line)  # bytes pass through unchanged
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            self._link.retire(channel.get_transport())
+            raise self._lost(f"it did not take the command: {error}") from error
+        finally:
+            guard.cancel()
+
+    def _check_started(
+        self, channel: paramiko.Channel, exchange: Exchange, end: End, dialogue: SudoDialogue | None
+    ) -> None:
+        """Raises the error for a call of which no sign came; a host that fell silent gets a new connection next time."""
+        if end is End.OVERDUE:
+            self._link.retire(channel.get_transport())
+        if exchange.out.started and exchange.err.started:
+            return
+        if end is End.OVERDUE:
+            raise self._lost(
+                f"no sign of life {time.monotonic() - exchange.began:.0f} s after the command was sent"
+            )
+        said = quote.decode(exchange.out.preamble + b"\n" + exchange.err.preamble).strip()
+        if dialogue is not None:
+            raise dialogue.refusal(said)
+        raise Unreachable(
+            f"{self._name}: the login shell of {self._link.user} runs no commands: "
+            f"{said.splitlines()[-1] if said else 'it said nothing'}",
+            hint=f"try it there: ssh {self._name} true",
+            host=self._name,
+        )
+
+    def _lost(self, why: str) -> ConnectionLost:
+        return ConnectionLost(
+            f"{self._name}: {why}; whether it took effect is not known",
+            hint=f"look before doing it again: fleetops probe {self._name}",
+            host=self._name,
+        )
