@@ -32,7 +32,7 @@ def _wrong_address(text: str) -> str:
 
 NAME = Text(
     "a name of letters, digits, `.`, `_` and `-` (63 at most, the first a letter or digit)",
-    r"[A-Za-z0-9_][A-Za-z0-9._-]{0,62}",
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}",
 )
 _ADDRESS = Text(
     "an IP address, a host name or an ssh_config alias",

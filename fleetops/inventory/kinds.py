@@ -12,10 +12,13 @@ from typing import Any, Generic, Protocol, TypeVar
 from fleetops.inventory import quantity
 from fleetops.inventory.document import Entry, Listing, Mapping, Refused, Scalar
 from fleetops.inventory.problems import Problems, did_you_mean, quote
+from fleetops.model.secrets import looks_secret
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Schema = dict[str, Any]
+
+_ARTICLES = {"integer": "a number", "number": "a number", "boolean": "true or false"}
 
 
 class Kind(Protocol[T_co]):
@@ -57,6 +60,8 @@ def mismatch(entry: Entry, expected: str, problems: Problems, *, hint: str = "",
     """Add the usual problem: what was found where, and what was expected; silent where it was reported before."""
     if not isinstance(entry, Refused):
         what = entry.path or "the file"
+        if isinstance(entry, Scalar) and looks_secret(entry.path.rpartition(".")[2]):
+            found = "a value of another form"
         problems.add(entry.mark, f"{what}: expected {expected}, found {found or describe(entry)}", hint=hint)
 
 
@@ -83,7 +88,9 @@ class Text(AsItIs):
             mismatch(entry, self.expected, problems)
             return None
         if entry.type != "text" and not self.loose:
-            mismatch(entry, self.expected, problems, hint=f"YAML reads this as a {entry.type}: quote it")
+            mismatch(
+                entry, self.expected, problems, hint=f"YAML takes it for {_ARTICLES[entry.type]}: quote it"
+            )
             return None
         if not re.fullmatch(self.pattern, entry.text):
             found = "a value of another form" if self.secret else ""
@@ -183,8 +190,8 @@ class _Quantity(Generic[T]):
             return None
         try:
             value = parse(entry.text)
-        except ValueError as error:
-            hint = str(error) if entry.type == "text" else "the unit is missing"
+        except ValueError:
+            hint = "" if entry.type == "text" else "the unit is missing"
             mismatch(entry, expected, problems, hint=hint)
             return None
         if value < self.minimum:  # type: ignore[operator]

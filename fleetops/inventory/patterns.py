@@ -111,12 +111,16 @@ def match_term(text: str, names: Sequence[str], groups: Groups, within: tuple[st
         form = re.compile("|".join(_glob(choice) for choice in globs))
         found |= {name for name in names if form.fullmatch(name)}
     if not found:
-        near = did_you_mean(body, [*names, *(f"@{group}" for group in groups)])
-        hint = f"did you mean `@{body}`?" if body in groups else near
-        raise PatternError(
-            f"no host {'is named' if _PLAIN.fullmatch(body) else 'matches'} {quote(body)}", hint
-        )
+        raise _no_match(body, names, groups)
     return found
+
+
+def _no_match(body: str, names: Sequence[str], groups: Groups) -> PatternError:
+    if not _PLAIN.fullmatch(body):
+        return PatternError(f"no host matches {quote(body)}")
+    if body in groups:
+        return PatternError(f"no host is named {quote(body)}", f"the group is `@{body}`")
+    return PatternError(f"no host is named {quote(body)}", did_you_mean(body, names))
 
 
 def _match_group(name: str, names: Sequence[str], groups: Groups, within: tuple[str, ...]) -> set[str]:

@@ -83,8 +83,9 @@ def visible(text: str) -> str:
 
 def nearest(word: str, candidates: Iterable[str]) -> str:
     """The candidate that `word` was most likely meant to be, "" where none comes close."""
-    found = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.6)
-    return found[0] if found else ""
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else ""
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:

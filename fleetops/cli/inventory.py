@@ -1,0 +1,111 @@
+"""`fleetops inventory`: check the inventory's files, list what patterns select, show where values come from."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fleetops.cli.world import World
+from fleetops.model.exit import Exit
+
+if TYPE_CHECKING:
+    from fleetops.inventory.load import Loaded
+
+NAME = "inventory"
+SUMMARY = "check the inventory, list its hosts, show where a value comes from; contacts no host"
+
+_CHECK = "say everything that is wrong in the files, with file, line and column"
+_LIST = "list the hosts that patterns select, as every command would take them"
+_SHOW = "show hosts or profiles value by value, and where each value comes from"
+_SCHEMA = "print the JSON Schema of a file, for editors"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The inventory's own subcommands."""
+    commands = parser.add_subparsers(dest="inventory_command", metavar="COMMAND", required=True)
+    for name, summary, hosts in (
+        ("check", _CHECK, ""),
+        ("list", _LIST, "node-174, node-[170-179], node-*, @group, !node-171; all when left out"),
+        ("show", _SHOW, "host patterns, or names of profiles; everything when left out"),
+        ("schema", _SCHEMA, ""),
+    ):
+        command = commands.add_parser(name, help=summary, description=summary)
+        _add_shared_options(command)
+        if hosts:
+            command.add_argument("hosts", nargs="*", metavar="HOSTS", help=hosts)
+        if name == "schema":
+            files = {"nargs": "?", "choices": ("fleet", "profiles"), "default": "fleet"}
+            command.add_argument("file", **files, help="which file's: fleet (the default) or profiles")  # type: ignore[arg-type]
+
+
+def _add_shared_options(command: argparse.ArgumentParser) -> None:
+    """The options of every command, so that they may stand after `inventory list` as well as before `list`."""
+    where = command.add_mutually_exclusive_group()
+    where.add_argument(
+        "--inventory",
+        metavar="PATH",
+        default=argparse.SUPPRESS,
+        help="the inventory: a folder, or a fleet.yaml",
+    )
+    where.add_argument(
+        "--lab", action="store_true", default=argparse.SUPPRESS, help="use the embedded lab's inventory"
+    )
+    command.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object"
+    )
+
+
+def execute(args: argparse.Namespace, world: World) -> Exit:
+    """Run one of them."""
+    commands = {"check": _check, "list": _list, "show": _show, "schema": _schema}
+    commands[args.inventory_command](args, world)
+    return Exit.FINE
+
+
+def _loaded(args: argparse.Namespace, world: World) -> "Loaded":
+    from fleetops.inventory.load import load_with_readings
+
+    return load_with_readings(world.inventory(args).path)
+
+
+def _check(args: argparse.Namespace, world: World) -> None:
+    from fleetops.render.inventory import check_json, check_line
+
+    loaded = _loaded(args, world)
+    output, files = world.output(args), [str(file) for file in loaded.files]
+    if output.wants_json:
+        output.json(check_json(loaded.inventory, files))
+    else:
+        output.show(check_line(loaded.inventory, files))
+
+
+def _list(args: argparse.Namespace, world: World) -> None:
+    from fleetops.inventory import select_hosts
+    from fleetops.render.inventory import list_json, list_screen
+
+    inventory = world.inventory(args)
+    hosts = select_hosts(inventory, args.hosts, of="all")
+    output = world.output(args)
+    if output.wants_json:
+        output.json(list_json(inventory, hosts))
+    else:
+        output.show(list_screen(inventory, hosts, everything=not args.hosts))
+
+
+def _show(args: argparse.Namespace, world: World) -> None:
+    from fleetops.inventory.origin import describe
+    from fleetops.render.inventory import show_json, show_screen
+
+    described = describe(_loaded(args, world), args.hosts)
+    output = world.output(args)
+    if output.wants_json:
+        output.json(show_json(described))
+    else:
+        output.show(show_screen(described))
+
+
+def _schema(args: argparse.Namespace, world: World) -> None:
+    """The schema is JSON with or without --json; laid out, since it becomes a file."""
+    import json
+
+    from fleetops.inventory.schema import json_schema
+
+    world.stdout.write(json.dumps(json_schema(args.file), indent=2) + "\n")
