@@ -1,0 +1,42 @@
+"""Where the stand-in finds what the lab provides; every folder can be replaced by the environment."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleetops.lab.driver import DRIVER_FOLDER
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Folders and knobs of one stand-in service.
+
+    Attributes:
+        driver: the lab driver's folder ($FLEETOPS_LAB_DRIVER).
+        devices: where nvidia0 and its like lie ($FLEETOPS_LAB_DEVICES).
+        shm: where shared memory segments are made ($FLEETOPS_LAB_SHM).
+        meminfo: the host's meminfo ($FLEETOPS_LAB_MEMINFO).
+        pace: scales every stage of the start; 1 is about four seconds in all ($SGLANG_LAB_PACE).
+        fault: what shall go wrong later; `ghost-leader` or nothing ($SGLANG_LAB_FAULT).
+    """
+
+    driver: Path = DRIVER_FOLDER
+    devices: Path = Path("/dev")
+    shm: Path = Path("/dev/shm")  # noqa: S108 (shared memory is what is meant)
+    meminfo: Path = Path("/proc/meminfo")
+    pace: float = 1.0
+    fault: str = ""
+
+
+def places(environ: Mapping[str, str] = os.environ) -> Places:
+    """The places that the environment names, else those of a lab host."""
+    usual = Places()
+    return Places(
+        driver=Path(environ.get("FLEETOPS_LAB_DRIVER", usual.driver)),
+        devices=Path(environ.get("FLEETOPS_LAB_DEVICES", usual.devices)),
+        shm=Path(environ.get("FLEETOPS_LAB_SHM", usual.shm)),
+        meminfo=Path(environ.get("FLEETOPS_LAB_MEMINFO", usual.meminfo)),
+        pace=float(environ.get("SGLANG_LAB_PACE", usual.pace)),
+        fault=environ.get("SGLANG_LAB_FAULT", usual.fault),
+    )
