@@ -1,0 +1,139 @@
+"""What the commands that change something share: options, plan, confirmation, run, result, exit code."""
+
+import argparse
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from fleetops.cli.world import World
+from fleetops.model.errors import UsageError
+from fleetops.model.exit import Exit
+
+if TYPE_CHECKING:
+    from fleetops.fleet.operate import Operation
+    from fleetops.model.fleet import Inventory, Node, Profile
+    from fleetops.model.record import Result
+    from fleetops.playbook.book import Playbook
+    from fleetops.render.output import Output
+
+_EXITS = {
+    "done": Exit.FINE,
+    "healthy": Exit.FINE,
+    "failed": Exit.FAILED,
+    "refused": Exit.REFUSED,
+    "interrupted": Exit.INTERRUPTED,
+}
+
+
+def add_change_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that changes something."""
+    parser.add_argument("--dry-run", action="store_true", help="show the exact commands, run none")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--waive",
+        metavar='GUARD="REASON"',
+        action="append",
+        default=[],
+        help="overrule one guard, with a reason that is journaled (attempts, size, proof)",
+    )
+
+
+def waivers(args: argparse.Namespace) -> dict[str, str]:
+    """The guards waived on the command line, each with its reason. Raises UsageError."""
+    from fleetops.playbook.guards import WAIVABLE
+
+    waived: dict[str, str] = {}
+    for text in args.waive:
+        guard, equals, reason = text.partition("=")
+        if guard not in WAIVABLE:
+            raise UsageError(f"guard {guard!r} cannot be waived", hint=f"only {', '.join(WAIVABLE)} can")
+        if not equals or not reason.strip():
+            raise UsageError(
+                f"waiving {guard} needs a reason", hint=f'--waive {guard}="why this is right here"'
+            )
+        waived[guard] = reason.strip()
+    return waived
+
+
+def the_node(inventory: "Inventory", name: str) -> "Node":
+    """The one node of that name. Raises UsageError."""
+    from fleetops.inventory.patterns import select_hosts
+    from fleetops.model.fleet import Node
+
+    hosts = [host for host in select_hosts(inventory, [name]) if isinstance(host, Node)]
+    if len(hosts) != 1:
+        raise UsageError(f"{name} names {len(hosts)} nodes; this acts on one at a time")
+    return hosts[0]
+
+
+def profile_named(inventory: "Inventory", name: str) -> "Profile":
+    """The profile of that name. Raises UsageError."""
+    from fleetops.inventory.problems import did_you_mean
+
+    if name not in inventory.profiles:
+        hint = (
+            did_you_mean(name, inventory.profiles)
+            or f"known profiles: {', '.join(inventory.profiles) or 'none'}"
+        )
+        raise UsageError(f"there is no profile {name!r} in {inventory.path}", hint=hint)
+    return inventory.profiles[name]
+
+
+def operate(
+    args: argparse.Namespace,
+    world: World,
+    inventory: "Inventory",
+    *,
+    node: "Node",
+    book: "Playbook",
+    profile: "Profile | None",
+) -> Exit:
+    """Plan `book` for `node`, show it, ask, run it, show how it ended."""
+    from fleetops.fleet.operate import Operation
+
+    output = world.output(args)
+    with world.connections(inventory) as sessions:
+        operation = Operation(
+            inventory=inventory,
+            node=node,
+            profile=profile,
+            book=book,
+            sessions=sessions,
+            state=world.state(inventory),
+            waived=waivers(args),
+            clock=world.clock,
+        )
+        return _run(args, world, output, operation)
+
+
+def _run(args: argparse.Namespace, world: World, output: "Output", operation: "Operation") -> Exit:
+    from fleetops.render.operate import RunScreen, plan_json, result_json, show_plan, show_result
+
+    with output.err.status(f"looking at {operation.node.name}") if output.is_terminal else nullcontext():
+        plan, situation = operation.prepare()
+    if plan.healthy:
+        if output.wants_json:
+            output.json(plan_json(plan, "healthy"))
+        else:
+            output.show(f"{plan.node}: {plan.healthy}; nothing to do")
+        return Exit.FINE
+    if not output.wants_json:
+        show_plan(output, plan, situation.findings, exact=args.dry_run)
+    elif args.dry_run:
+        output.json(plan_json(plan, "planned"))
+    if args.dry_run:
+        return Exit.FINE
+    if not args.yes and not world.confirm("  Proceed?"):
+        output.note("nothing was changed")
+        return Exit.FINE
+    with RunScreen(output) as screen:
+        result = operation.execute(situation, screen.on)
+    if output.wants_json:
+        output.json(result_json(plan, result))
+    else:
+        show_result(output, result)
+    return exit_of(result)
+
+
+def exit_of(result: "Result") -> Exit:
+    """The exit code of a finished run."""
+    return _EXITS[result.status]

@@ -1,0 +1,45 @@
+"""`fleetops launch --profile P [NODES]`: size, preflight, start, ready, record."""
+
+import argparse
+
+from fleetops.cli._operate import add_change_options, operate, profile_named
+from fleetops.cli.world import World
+from fleetops.model.errors import UsageError
+from fleetops.model.exit import Exit, worst
+
+NAME = "launch"
+SUMMARY = "start a profile's service at a size that fits, and watch it come up"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The profile, the nodes, and the options of a change."""
+    parser.add_argument(
+        "nodes", metavar="NODES", nargs="*", help="default: the nodes whose inventory names the profile"
+    )
+    parser.add_argument("--profile", metavar="P", required=True)
+    add_change_options(parser)
+
+
+def execute(args: argparse.Namespace, world: World) -> Exit:
+    """The shipped playbook launch.yaml on each node, one after the other; a failure ends it before the next."""
+    from fleetops.inventory.patterns import select_hosts
+    from fleetops.model.fleet import Node
+    from fleetops.playbook.load import shipped_playbook
+
+    inventory = world.inventory(args)
+    profile = profile_named(inventory, args.profile)
+    if args.nodes:
+        nodes = [host for host in select_hosts(inventory, args.nodes) if isinstance(host, Node)]
+    else:
+        nodes = [node for node in inventory.nodes.values() if node.profile == profile.name]
+    if not nodes:
+        raise UsageError(
+            f"no node in the inventory names profile {profile.name}",
+            hint=f"fleetops launch --profile {profile.name} NODE",
+        )
+    book, codes = shipped_playbook("launch"), []
+    for node in nodes:
+        codes.append(operate(args, world, inventory, node=node, book=book, profile=profile))
+        if codes[-1] is not Exit.FINE:
+            break
+    return worst(codes)

@@ -1,0 +1,109 @@
+"""Everything about one node at one moment: its own facts, its hypervisor's, and the services found in them."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from fleetops.engines import engines
+from fleetops.facts import (
+    cgroup,
+    claims,
+    engine_source,
+    gpus,
+    guest,
+    guests,
+    holders,
+    host_holders,
+    identity,
+    listeners,
+    memory,
+    processes,
+    segments,
+    service_records,
+    tasks,
+)
+from fleetops.fleet.baseline import estimate_baseline
+from fleetops.fleet.read import Sessions, read_facts
+from fleetops.model.engine import SERVICE_RECORDS, Service
+from fleetops.model.fact import Fact, Facts
+from fleetops.model.finding import Baseline, Observation
+from fleetops.model.fleet import Inventory, Node, Profile
+from fleetops.model.machine import LISTENERS, PROCESSES
+
+
+def node_facts(node: Node, *, pss: bool = False) -> list[Fact[Any]]:
+    """What is read on a node. The kernel's own files come first; what may hang comes last."""
+    return [
+        identity.FACT,
+        memory.FACT,
+        cgroup.FACT,
+        processes.FACT_WITH_PSS if pss else processes.FACT,
+        listeners.FACT,
+        holders.FACT,
+        segments.FACT,
+        service_records.FACT,
+        engine_source.fact(node.engine, node.source),
+        gpus.FACT,
+    ]
+
+
+def hypervisor_facts(node: Node) -> list[Fact[Any]]:
+    """What is read on the Proxmox host of `node`; the GPU driver is its own only for containers."""
+    if node.guest is None:
+        return [identity.FACT, memory.FACT]
+    facts: list[Fact[Any]] = [
+        identity.FACT,
+        memory.FACT,
+        guest.fact(node.guest.kind, node.guest.id),
+        guests.FACT,
+        tasks.fact(node.guest.id),
+    ]
+    if node.guest.kind == "lxc":
+        facts += [claims.FACT, host_holders.FACT, gpus.FACT]
+    return facts
+
+
+def observe(
+    sessions: Sessions,
+    inventory: Inventory,
+    node: Node,
+    *,
+    profile: Profile | None = None,
+    baseline: Baseline | None = None,
+    pss: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> Observation:
+    """Read the node and its hypervisor at the same time, one round trip each.
+
+    `profile` defaults to the node's own; without a recorded `baseline` one is estimated from the facts.
+    Nothing here raises for a host that does not answer: its facts are `Missing(UNREACHABLE)`.
+    """
+    hypervisor = inventory.hypervisors.get(node.hypervisor)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="hypervisor") as beside:
+        pending = (
+            beside.submit(read_facts, sessions, hypervisor, hypervisor_facts(node), clock)
+            if hypervisor
+            else None
+        )
+        on_node = read_facts(sessions, node, node_facts(node, pss=pss), clock)
+        on_hypervisor = pending.result() if pending else None
+    return Observation(
+        node=node,
+        node_facts=on_node,
+        hypervisor=hypervisor,
+        hypervisor_facts=on_hypervisor,
+        profile=profile or inventory.profiles.get(node.profile),
+        services=find_services(on_node),
+        baseline=baseline or estimate_baseline(on_node),
+    )
+
+
+def find_services(facts: Facts) -> tuple[Service, ...]:
+    """Every engine instance that any engine file recognises in these facts."""
+    table = facts.value(PROCESSES) or ()
+    listening = facts.value(LISTENERS) or ()
+    records = facts.value(SERVICE_RECORDS) or ()
+    return tuple(
+        service for engine in engines() for service in engine.find_services(table, listening, records)
+    )

@@ -1,0 +1,109 @@
+"""One playbook on one node: look, plan, and on the operator's word, run. What recover, kill, reset-gpus and launch share."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fleetops.checks import judge
+from fleetops.fleet.health import why_healthy
+from fleetops.fleet.observe import observe
+from fleetops.fleet.read import Sessions
+from fleetops.model.errors import Unreachable
+from fleetops.model.event import Sink
+from fleetops.model.fact import Gap, Missing
+from fleetops.model.finding import Observation
+from fleetops.model.fleet import Inventory, Node, Profile
+from fleetops.model.machine import IDENTITY
+from fleetops.model.plan import Plan
+from fleetops.model.record import Result
+from fleetops.playbook.book import Playbook
+from fleetops.playbook.desk import RunDesk, Tools
+from fleetops.playbook.journal import Journal
+from fleetops.playbook.plan import make_plan
+from fleetops.playbook.runner import Runner
+from fleetops.steps.support.base import Situation
+from fleetops.store.database import Store
+
+
+@dataclass(kw_only=True)
+class Operation:
+    """A playbook meant for a node, with all that it needs; nothing is contacted before `prepare`.
+
+    Attributes:
+        sessions: where connections come from.
+        state: the folder of journals and records.
+        waived: guard -> reason, as the operator gave them.
+    """
+
+    inventory: Inventory
+    node: Node
+    profile: Profile | None
+    book: Playbook
+    sessions: Sessions
+    state: Path
+    waived: Mapping[str, str] = field(default_factory=dict)
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    store: Store = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = Store(self.state)
+
+    def look(self) -> Observation:
+        """All facts of the node now, with the identity and the idle state that were recorded for it."""
+        recorded = self.node.machine_id or self.store.machine_id(self.node.name)
+        return observe(
+            self.sessions,
+            self.inventory,
+            replace(self.node, machine_id=recorded),
+            profile=self.profile,
+            baseline=self.store.baseline(self.node.name),
+            clock=self.clock,
+        )
+
+    def prepare(self) -> tuple[Plan, Situation]:
+        """Look, and plan. Raises Unreachable where the node does not answer: unknown is no reason to act."""
+        observation = self.look()
+        identity = observation.node_facts.get(IDENTITY)
+        if isinstance(identity, Missing) and identity.gap is Gap.UNREACHABLE:
+            raise Unreachable(
+                f"{self.node.name} could not be looked at: {identity.why}",
+                host=self.node.name,
+                hint=f"nothing was changed; fleetops probe {self.node.name} asks its hypervisor too",
+            )
+        if not isinstance(identity, Missing) and identity.machine_id:
+            self.store.record_machine_id(self.node.name, identity.machine_id, self.clock())
+        situation = Situation(
+            inventory=self.inventory,
+            observation=observation,
+            findings=judge(observation),
+            before=observation,
+            run_id=self._run_id(),
+            waived=self.waived,
+        )
+        plan = make_plan(self.book, situation)
+        if self.book.name == "recover":
+            plan = replace(plan, healthy=why_healthy(situation, self.sessions))
+        return plan, situation
+
+    def execute(self, situation: Situation, sink: Sink) -> Result:
+        """Run the playbook. Raises only what happens before the first step (a journal that cannot be written)."""
+        tools = Tools(
+            inventory=self.inventory,
+            observe=self.look,
+            session=lambda name: self.sessions.session(self.inventory.host(name)),
+            store=self.store,
+            sink=sink,
+            clock=self.clock,
+            sleep=self.sleep,
+        )
+        journal = Journal(self.state, situation.run_id)
+        return Runner(self.book, RunDesk(tools, journal, situation, self.waived)).run()
+
+    def _run_id(self) -> str:
+        """Unique in the state folder and telling: when, and on which node."""
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.clock()))
+        wanted = f"{stamp}-{self.node.name}"
+        taken = (self.state / "runs" / wanted).exists()
+        return f"{wanted}-{time.monotonic_ns() % 10_000:04d}" if taken else wanted

@@ -1,0 +1,31 @@
+"""Reading facts from one host in one round trip."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from fleetops.model.errors import FleetopsError
+from fleetops.model.fact import Fact, Facts, Gap, Missing
+from fleetops.model.fleet import Host
+from fleetops.model.session import Session
+
+
+class Sessions(Protocol):
+    """Whoever opens sessions: `ssh.Connections`, or a test's own."""
+
+    def session(self, host: Host) -> Session:
+        """The session to this host, opened when first asked for."""
+
+
+def read_facts(
+    sessions: Sessions, host: Host, facts: Sequence[Fact[Any]], clock: Callable[[], float] = time.time
+) -> Facts:
+    """All `facts` of `host`, each a value or the reason why there is none; an unreachable host raises nothing."""
+    at = clock()
+    try:
+        outcomes = sessions.session(host).batch([fact.command for fact in facts])
+    except FleetopsError as error:
+        gap = Missing(Gap.UNREACHABLE, error.message)
+        return Facts(host.name, at, {fact.key.name: gap for fact in facts})
+    readings = {fact.key.name: fact.read(outcome) for fact, outcome in zip(facts, outcomes, strict=True)}
+    return Facts(host.name, at, readings)

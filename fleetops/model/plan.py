@@ -1,0 +1,58 @@
+"""Plans: the ordered steps of a recovery or launch, with the exact commands they would run."""
+
+from dataclasses import dataclass
+
+from fleetops.model.command import Command
+
+
+@dataclass(frozen=True, kw_only=True)
+class Action:
+    """One command on one host, and why it is run."""
+
+    host: str
+    command: Command
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedStep:
+    """One step of a plan.
+
+    Attributes:
+        step: the step's name in the playbook.
+        title: what it does, in a few words.
+        host: where it acts; "" for a step that only judges.
+        detail: with what, for a person (`TERM, 20 s, KILL to 9 processes`).
+        condition: when it will be skipped, in words (`if GPU memory stays held`); "" when it always runs.
+        skip: why it is already known to be unnecessary; "" when it is not.
+        blocked: why it will be refused as things stand (a guard's reason); "" when nothing stands against it.
+        actions: the exact commands, as far as the present facts tell them.
+    """
+
+    step: str
+    title: str
+    host: str = ""
+    detail: str = ""
+    condition: str = ""
+    skip: str = ""
+    blocked: str = ""
+    actions: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a playbook would do to one node, as the facts stand.
+
+    Attributes:
+        touches: what may be changed, in words.
+        spares: neighbours that are not touched, by name.
+        healthy: why nothing needs doing; "" when something does.
+    """
+
+    playbook: str
+    node: str
+    profile: str
+    steps: tuple[PlannedStep, ...]
+    touches: str = ""
+    spares: tuple[str, ...] = ()
+    healthy: str = ""

@@ -1,0 +1,36 @@
+"""What a platform is: how the GPUs of a node of that kind are reset, and what must hold before."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fleetops.model.finding import Observation
+from fleetops.model.gpu import Gpu
+from fleetops.model.plan import Action
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reset:
+    """A reset of some GPUs, in three parts: the last one is run whatever became of the others."""
+
+    prepare: tuple[Action, ...]
+    reset: Action
+    restore: tuple[Action, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Platform:
+    """One kind of node.
+
+    Attributes:
+        kind: `lxc`, `vm` or `bare`.
+        guards: guards that must hold before its GPUs are reset.
+        gpus: the node's own GPUs, as whoever owns their driver reports them. Raises Refused where that is not known.
+        reset: how to reset some of them.
+        reset_host: the name of the host on which the reset is issued.
+    """
+
+    kind: str
+    guards: tuple[str, ...]
+    reset_host: Callable[[Observation], str]
+    gpus: Callable[[Observation], tuple[Gpu, ...]]
+    reset: Callable[[Observation, tuple[Gpu, ...]], Reset]

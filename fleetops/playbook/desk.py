@@ -1,0 +1,184 @@
+"""The one place through which steps act: guards before, journal around, facts after."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fleetops.checks import judge
+from fleetops.model.command import Command, Outcome
+from fleetops.model.errors import ConnectionLost, Refused
+from fleetops.model.event import Progress, Sink
+from fleetops.model.finding import Baseline, Observation
+from fleetops.model.fleet import Inventory
+from fleetops.model.gpu import GPUS
+from fleetops.model.machine import MEMORY
+from fleetops.model.plan import Action
+from fleetops.model.record import Capacity, LaunchRecord, ReclaimRow
+from fleetops.model.session import Answer, Session
+from fleetops.playbook.guards import refusal
+from fleetops.playbook.journal import Journal, command_entry, outcome_entry
+from fleetops.steps.support.base import Situation
+from fleetops.store.database import Store
+
+
+@dataclass(kw_only=True)
+class Tools:
+    """What a run works with; handed in, so that a test can replace any of it.
+
+    Attributes:
+        observe: read all facts of the node now.
+        session: the session to a host by its inventory name.
+        clock: seconds since the epoch; `monotonic` only goes forward; `sleep` lets time pass.
+    """
+
+    inventory: Inventory
+    observe: Callable[[], Observation]
+    session: Callable[[str], Session]
+    store: Store
+    sink: Sink
+    clock: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+@dataclass
+class RunDesk:
+    """The runner's implementation of `steps.support.base.Desk`."""
+
+    tools: Tools
+    journal: Journal
+    current: Situation
+    waived: Mapping[str, str] = field(default_factory=dict)
+    step: str = ""
+    guards: tuple[str, ...] = ()
+    reclaimed: tuple[ReclaimRow, ...] = ()
+    launched: LaunchRecord | None = None
+    memo: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def situation(self) -> Situation:
+        """The latest situation."""
+        return self.current
+
+    def look(self) -> Situation:
+        """Read the facts again; what they are is journaled in short."""
+        observation = self.tools.observe()
+        self.current = situate(self.current, observation)
+        return self.current
+
+    def ask(self, host: str, command: Command) -> Outcome:
+        """Run a command that changes nothing."""
+        if command.changes:
+            raise ValueError("a changing command must go through change()")
+        return self.tools.session(host).run(command)
+
+    def change(self, action: Action) -> Outcome:
+        """Guards again, intent down, command, outcome down.
+
+        Raises Refused when a guard does not hold any more. A connection that is lost on the way gives an outcome
+        without a status: what became of the change is for the facts to tell.
+        """
+        self.check_guards()
+        return self._make(action)
+
+    def restore(self, action: Action) -> Outcome:
+        """A change that puts something back: journaled, not guarded."""
+        return self._make(action)
+
+    def check_guards(self) -> None:
+        """Read the facts and hold every guard of the present step against them. Raises Refused for the first that fails."""
+        observation = self.look().observation
+        for name in self.guards:
+            if why := refusal(name, observation):
+                raise Refused(
+                    why,
+                    guard=name,
+                    host=observation.node.name,
+                    hint=f"fleetops probe {observation.node.name}",
+                )
+
+    def _make(self, action: Action) -> Outcome:
+        entry = command_entry(action.host, action.command)
+        self.journal.write("intent", self.tools.clock(), step=self.step, why=action.why, **entry)
+        try:
+            outcome = self.tools.session(action.host).run(action.command)
+        except ConnectionLost as error:
+            self.journal.write("outcome", self.tools.clock(), step=self.step, lost=error.message)
+            self.tell(f"{error.message}: looking at what became of it")
+            return Outcome(status=None, stderr=error.message)
+        self.journal.write("outcome", self.tools.clock(), step=self.step, **outcome_entry(outcome))
+        return outcome
+
+    def request(self, method: str, path: str, body: bytes | None, *, port: int, deadline_s: float) -> Answer:
+        """One HTTP request to a port of the node."""
+        session = self.tools.session(self.current.node_name)
+        return session.request(port, method, path, body, deadline_s=deadline_s)
+
+    def tell(self, text: str) -> None:
+        """A word of progress."""
+        self.tools.sink(Progress(step=self.step, text=text))
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self.tools.sleep(seconds)
+
+    def now(self) -> float:
+        """Seconds on a clock that only goes forward."""
+        return self.tools.monotonic()
+
+    def keep(self, name: str, text: str) -> None:
+        """Put a piece of evidence into the run's folder."""
+        self.journal.keep(name, text)
+
+    def report_reclaimed(self, rows: tuple[ReclaimRow, ...]) -> None:
+        """Keep the table for the result, and in the journal."""
+        self.reclaimed = rows
+        shown: Iterable[dict[str, Any]] = (
+            {"name": row.name, "before": row.before, "after": row.after, "idle": row.idle, "ok": row.ok}
+            for row in rows
+        )
+        self.journal.write("reclaimed", self.tools.clock(), rows=list(shown))
+
+    def previous_launch(self) -> LaunchRecord | None:
+        """The last good launch on this node before this run."""
+        return self.tools.store.last_launch(self.current.node_name, other_than=self.journal.run_id)
+
+    def record_launch(self, capacity: Capacity) -> None:
+        """Remember this launch in the store and the journal."""
+        profile = self.current.profile
+        self.launched = LaunchRecord(
+            node=self.current.node_name,
+            profile=profile.name if profile else "",
+            at=self.tools.clock(),
+            run_id=self.journal.run_id,
+            capacity=capacity,
+        )
+        self.tools.store.record_launch(self.launched)
+        self.journal.write("launched", self.tools.clock(), capacity=asdict(capacity))
+
+    def record_baseline(self) -> None:
+        """Remember the node as it is now, with nothing running, as its idle state."""
+        facts = self.current.observation.node_facts
+        memory, gpus = facts.value(MEMORY), facts.value(GPUS)
+        if memory is None or gpus is None:
+            return
+        day = time.strftime("%Y-%m-%d", time.gmtime(self.tools.clock()))
+        baseline = Baseline(
+            available_bytes=memory.available_bytes,
+            gpu_used_bytes={gpu.uuid: gpu.memory_used_bytes for gpu in gpus.gpus},
+            source=f"recorded {day}",
+        )
+        self.tools.store.record_baseline(self.current.node_name, self.tools.clock(), baseline)
+
+
+def situate(past: Situation, observation: Observation) -> Situation:
+    """The situation that a fresh observation makes of a past one."""
+    return Situation(
+        inventory=past.inventory,
+        observation=observation,
+        findings=judge(observation),
+        before=past.before,
+        run_id=past.run_id,
+        waived=past.waived,
+    )

@@ -1,0 +1,113 @@
+"""The write-ahead record of a run: every change is on disk, synced, before it is made, and its outcome after."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fleetops.model.command import Command, Outcome
+from fleetops.model.errors import FleetopsError
+from fleetops.model.record import RunSummary
+from fleetops.model.secrets import mask_argv
+
+_KEPT_OUTPUT = 4000
+
+
+class Journal:
+    """One run's folder: `journal.jsonl` (one event a line) and the evidence beside it. All private (0600)."""
+
+    def __init__(self, state: Path, run_id: str) -> None:
+        self.run_id = run_id
+        self.folder = state / "runs" / run_id
+        try:
+            self.folder.mkdir(mode=0o700, parents=True)
+            self._file = os.open(
+                self.folder / "journal.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_EXCL, 0o600
+            )
+        except OSError as error:
+            raise FleetopsError(
+                f"cannot write the journal in {self.folder}: {error.strerror}; nothing was changed",
+                hint="free some disk or choose another state folder (FLEETOPS_STATE)",
+            ) from error
+
+    def write(self, event: str, at: float, **body: Any) -> None:
+        """Append one event and wait until it is on disk."""
+        line = json.dumps({"at": round(at, 3), "event": event, **body}, ensure_ascii=True, default=str) + "\n"
+        try:
+            os.write(self._file, line.encode())
+            os.fsync(self._file)
+        except OSError as error:
+            raise FleetopsError(
+                f"cannot write the journal of {self.run_id}: {error.strerror}; stopped before the next change",
+                hint="free some disk, then run the same command again: it reads the facts anew",
+            ) from error
+
+    def keep(self, name: str, text: str) -> Path:
+        """Keep a piece of evidence under a name of its own; an older one is never overwritten."""
+        path = self.folder / re.sub(r"[^\w.-]+", "-", name)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w", encoding="utf-8", errors="surrogateescape") as stream:
+            stream.write(text)
+        return path
+
+    def close(self) -> None:
+        """No more events."""
+        os.close(self._file)
+
+
+def command_entry(host: str, command: Command) -> dict[str, Any]:
+    """A command as the journal keeps it: secrets masked, standard input only by its length."""
+    return {
+        "host": host,
+        "argv": list(mask_argv(command.argv)),
+        "stdin_chars": len(command.stdin),
+        "root": command.root,
+    }
+
+
+def outcome_entry(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as the journal keeps it."""
+    return {
+        "status": outcome.status,
+        "timed_out": outcome.timed_out,
+        "stdout": outcome.stdout[-_KEPT_OUTPUT:],
+        "stderr": outcome.stderr[-_KEPT_OUTPUT:],
+        "seconds": round(outcome.duration_s, 3),
+    }
+
+
+def read_events(folder: Path) -> list[Mapping[str, Any]]:
+    """A run's events. A last line that was cut off by a crash is left out."""
+    events: list[Mapping[str, Any]] = []
+    for line in (folder / "journal.jsonl").read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            events.append(json.loads(line))
+        except ValueError:
+            break
+    return events
+
+
+def list_runs(state: Path) -> list[RunSummary]:
+    """Every run in the state folder, newest first."""
+    folders = sorted((state / "runs").glob("*/journal.jsonl"), reverse=True)
+    summaries = (_summarise(path.parent) for path in folders)
+    return sorted((one for one in summaries if one), key=lambda run: run.started_at, reverse=True)
+
+
+def _summarise(folder: Path) -> RunSummary | None:
+    events = read_events(folder)
+    if not events:
+        return None
+    begin, end = events[0], events[-1]
+    ended = end["event"] == "end"
+    return RunSummary(
+        run_id=folder.name,
+        playbook=begin.get("playbook", "?"),
+        node=begin.get("node", "?"),
+        started_at=begin["at"],
+        ended_at=end["at"] if ended else None,
+        status=end.get("status", "?") if ended else "unfinished",
+        why=end.get("why", "") if ended else f"the last thing it wrote down was {end['event']!r}",
+    )

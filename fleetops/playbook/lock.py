@@ -1,0 +1,137 @@
+"""One actor per resource: a lock file where the resource lives, in /run/fleetops on the node or its hypervisor.
+
+Made atomically with its whole content (a hard link never replaces a file), naming the owner, the run, the boot and
+since when. It lapses with the boot it names, and with its lease by that host's own uptime clock; a lock of a
+controller process on this very machine that is no longer alive lapses too.
+"""
+
+import json
+import os
+import socket
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from fleetops.model.command import Command, Outcome, shell
+from fleetops.model.errors import FleetopsError, Refused
+from fleetops.model.session import Session
+
+LEASE_S = 900
+_FOLDER = "/run/fleetops/locks"
+_HELD = 75
+
+# $1 folder, $2 name, $3 lease in seconds; stdin: the owner's JSON (one object, `{` first).
+# Prints our own lock's JSON (status 0) or the present holder's (status 75).
+_TAKE = r"""
+umask 077
+mkdir -p "$1" || exit 1
+read -r up _ < /proc/uptime; up=${up%.*}
+boot=$(cat /proc/sys/kernel/random/boot_id)
+owner=$(cat)
+mine="$1/.$2.$$"
+printf '{"boot_id": "%s", "taken_at_uptime": %s, "until_uptime": %s, "owner": %s}\n' \
+    "$boot" "$up" "$((up + $3))" "$owner" > "$mine" || { rm -f "$mine"; exit 1; }
+if ln "$mine" "$1/$2" 2>/dev/null; then cat "$mine"; rm -f "$mine"; exit 0; fi
+rm -f "$mine"
+printf '{"now_uptime": %s, "now_boot_id": "%s", "lock": ' "$up" "$boot"
+cat "$1/$2" || printf 'null'
+printf '}\n'
+exit 75
+"""
+
+# $1 folder, $2 name, $3 the run id that must stand in it. Removes it only while it still is that run's:
+# it is moved aside first, so that a lock taken by somebody else in between is never deleted.
+_DROP = r"""
+[ -e "$1/$2" ] || exit 0
+aside="$1/.$2.dropped.$$"
+mv "$1/$2" "$aside" 2>/dev/null || exit 0
+if grep -qF "\"run_id\": \"$3\"" "$aside"; then rm -f "$aside"; exit 0; fi
+ln "$aside" "$1/$2" 2>/dev/null
+rm -f "$aside"
+exit 75
+"""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who holds a lock: the run, and the controller's process with its start time."""
+
+    run_id: str
+    user: str
+    controller: str
+    pid: int
+    start_ticks: int
+
+    @classmethod
+    def this_process(cls, run_id: str) -> "Owner":
+        """This controller."""
+        return cls(
+            run_id,
+            os.environ.get("USER", str(os.getuid())),
+            socket.gethostname(),
+            os.getpid(),
+            _ticks(os.getpid()),
+        )
+
+    @property
+    def is_gone(self) -> bool:
+        """Certain only on the machine the owner runs on: its process is no longer there."""
+        return self.controller == socket.gethostname() and _ticks(self.pid) != self.start_ticks
+
+
+def _ticks(pid: int) -> int:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return -1
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def take_lock(session: Session, name: str, owner: Owner) -> None:
+    """Take the lock `name` on the session's host. Raises Refused (guard `lock`) naming the holder."""
+    outcome = session.run(_take(name, owner))
+    if outcome.ok:
+        return
+    if outcome.status != _HELD:
+        raise FleetopsError(f"cannot take the lock on {session.host}: {outcome.said}", host=session.host)
+    holder, since_s, lapsed = _holder(outcome)
+    if lapsed and holder:
+        session.run(_drop(name, holder.run_id))
+        outcome = session.run(_take(name, owner))
+        if outcome.ok:
+            return
+        holder, since_s, _ = _holder(outcome)
+    raise Refused(_told(session.host, holder, since_s), guard="lock", host=session.host, hint="fleetops runs")
+
+
+def release_lock(session: Session, name: str, run_id: str) -> None:
+    """Give the lock back; somebody else's is left alone."""
+    session.run(_drop(name, run_id))
+
+
+def _take(name: str, owner: Owner) -> Command:
+    return shell(_TAKE, _FOLDER, name, str(LEASE_S), stdin=json.dumps(asdict(owner)), root=True, changes=True)
+
+
+def _drop(name: str, run_id: str) -> Command:
+    return shell(_DROP, _FOLDER, name, run_id, root=True, changes=True)
+
+
+def _holder(outcome: Outcome) -> tuple[Owner | None, float | None, bool]:
+    """The holder, since how many seconds, and whether its lock has lapsed."""
+    try:
+        seen = json.loads(outcome.stdout)
+        lock, now = seen["lock"], seen["now_uptime"]
+        owner = Owner(**lock["owner"])
+        lapsed = lock["boot_id"] != seen["now_boot_id"] or now > lock["until_uptime"] or owner.is_gone
+        return owner, now - lock["taken_at_uptime"], lapsed
+    except (ValueError, KeyError, TypeError):
+        return None, None, False
+
+
+def _told(host: str, holder: Owner | None, since_s: float | None) -> str:
+    if holder is None:
+        return f"{host} is locked by another run, and its lock cannot be read (in {_FOLDER})"
+    return (
+        f"{host} is locked by run {holder.run_id} of {holder.user} on {holder.controller} (pid {holder.pid}),"
+        f" for {since_s:.0f} s; its lease is {LEASE_S // 60} min"
+    )

@@ -1,0 +1,62 @@
+"""What a playbook would do, as the facts stand: every step with its exact commands, and what would refuse it."""
+
+from dataclasses import replace
+
+from fleetops.model.errors import Refused
+from fleetops.model.plan import Plan, PlannedStep
+from fleetops.platforms import platform_of
+from fleetops.playbook.book import Entry, Playbook
+from fleetops.playbook.guards import refusal
+from fleetops.steps import all_steps
+from fleetops.steps.support.base import Situation, Step
+
+
+def make_plan(book: Playbook, situation: Situation) -> Plan:
+    """The plan of `book` for the present situation; pure."""
+    node = situation.observation.node
+    return Plan(
+        playbook=book.name,
+        node=node.name,
+        profile=situation.profile.name if situation.profile else "",
+        steps=tuple(_planned(entry, situation) for entry in book.entries),
+        touches=_touches(book, situation),
+        spares=_spares(situation),
+    )
+
+
+def _planned(entry: Entry, situation: Situation) -> PlannedStep:
+    step = all_steps()[entry.step]
+    try:
+        planned = step.plan(situation, step.settle(entry.options))
+    except Refused as error:
+        return PlannedStep(step=step.name, title=step.name.replace("-", " "), blocked=error.message)
+    if planned.blocked or planned.skip:
+        return planned
+    return replace(planned, blocked=_first_refusal(step, situation))
+
+
+def _first_refusal(step: Step, situation: Situation) -> str:
+    guards = step.guards
+    if step.platform_guards:
+        guards = (*guards, *platform_of(situation.observation.node).guards)
+    reasons = (refusal(name, situation.observation) for name in dict.fromkeys(guards))
+    return next((reason for reason in reasons if reason), "")
+
+
+def _touches(book: Playbook, situation: Situation) -> str:
+    """The blast radius in words: the node, and its GPUs on the hypervisor where a step may go there."""
+    node = situation.observation.node
+    reaches_up = any(all_steps()[entry.step].platform_guards for entry in book.entries)
+    gpus = f" and its {node.gpus} GPUs" if node.gpus else " and its GPUs"
+    return f"{node.name}{gpus} on {node.hypervisor}" if reaches_up and node.hypervisor else node.name
+
+
+def _spares(situation: Situation) -> tuple[str, ...]:
+    """The other nodes of the same hypervisor."""
+    node = situation.observation.node
+    others = situation.inventory.nodes.values()
+    return tuple(
+        other.name
+        for other in others
+        if node.hypervisor and other.hypervisor == node.hypervisor and other.name != node.name
+    )

@@ -1,0 +1,171 @@
+"""Runs a playbook on one node: each step in order, facts read again after each, everything in the journal."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from fleetops.model.errors import FleetopsError, Refused, StepFailed
+from fleetops.model.event import StepEnded, StepStarted, StepStatus
+from fleetops.model.record import ReclaimRow, Result
+from fleetops.platforms import platform_of
+from fleetops.playbook.book import Entry, Playbook
+from fleetops.playbook.desk import RunDesk
+from fleetops.playbook.lock import Owner, release_lock, take_lock
+from fleetops.steps import all_steps
+from fleetops.steps.support.base import Skip, Step
+from fleetops.steps.support.reclaim import missing_facts, reclaim_rows
+
+_POLL_S = 1.0
+NODE_LOCK = "node.lock"
+HYPERVISOR_LOCK = "hypervisor.lock"
+
+
+@dataclass
+class Runner:
+    """One run of one playbook on one node."""
+
+    book: Playbook
+    desk: RunDesk
+    _locked: list[tuple[str, str]] = field(default_factory=list)
+
+    def run(self) -> Result:
+        """Every step; the result says how it ended. Raises nothing that a step raises, KeyboardInterrupt included."""
+        node = self.desk.current.node_name
+        self._write("begin", playbook=self.book.name, node=node, waived=dict(self.desk.waived))
+        try:
+            self._lock(node, NODE_LOCK)
+            for number, entry in enumerate(self.book.entries, 1):
+                self._step(number, entry)
+            failure: FleetopsError | None = None
+        except FleetopsError as error:
+            failure = error
+        except KeyboardInterrupt:
+            again = f"fleetops probe {node}, then the same command again: it reads the facts anew"
+            return self._end("interrupted", FleetopsError("interrupted by the operator", hint=again))
+        finally:
+            self._unlock()
+        if failure is None:
+            return self._end("done", None)
+        return self._end("refused" if isinstance(failure, Refused) else "failed", failure)
+
+    def _step(self, number: int, entry: Entry) -> None:
+        step = all_steps()[entry.step]
+        planned = step.plan(self.desk.current, step.settle(entry.options))
+        self.desk.step = step.name
+        self.desk.guards = self._guards(step)
+        started = self.desk.now()
+        self.desk.tools.sink(
+            StepStarted(number=number, step=step.name, title=planned.title, host=planned.host)
+        )
+        self._write("step", step=step.name)
+        status: StepStatus = "failed"
+        detail = "interrupted"
+        try:
+            status, detail = self._attempt(step, entry)
+        except FleetopsError as error:
+            status, detail = ("refused" if isinstance(error, Refused) else "failed"), error.message
+            # A failed rung may be followed by the next one; a guard's refusal always ends the run.
+            if isinstance(error, Refused) or entry.on_failure == "stop":
+                raise
+        finally:
+            seconds = self.desk.now() - started
+            self._write("step-end", step=step.name, status=status, detail=detail)
+            self.desk.tools.sink(
+                StepEnded(
+                    number=number,
+                    step=step.name,
+                    title=planned.title,
+                    status=status,
+                    detail=detail,
+                    seconds=seconds,
+                )
+            )
+
+    def _attempt(self, step: Step, entry: Entry) -> tuple[StepStatus, str]:
+        if entry.when and not self.desk.look().has(*entry.when):
+            return "skipped", f"not needed: {', '.join(entry.when)} not found"
+        self._lock_for(step)
+        try:
+            detail = step.run(self.desk, step.settle(entry.options))
+        except Skip as skip:
+            return "skipped", str(skip)
+        if entry.until:
+            self._await(entry)
+        return "done", detail
+
+    def _await(self, entry: Entry) -> None:
+        """The facts that the playbook wants after this step, polled to its deadline."""
+        until = self.desk.now() + entry.deadline_s
+        while left := missing_facts(self._rows(), entry.until):
+            if self.desk.now() >= until:
+                raise StepFailed(
+                    f"after {entry.deadline_s:g} s: {_told(left)}", host=self.desk.current.node_name
+                )
+            self.desk.tell(f"waiting: {_told(left)}")
+            self.desk.wait(_POLL_S)
+
+    def _rows(self) -> tuple[ReclaimRow, ...]:
+        return reclaim_rows(self.desk.current.before, self.desk.look().observation)
+
+    def _guards(self, step: Step) -> tuple[str, ...]:
+        if not step.platform_guards:
+            return step.guards
+        return tuple(dict.fromkeys((*step.guards, *platform_of(self.desk.current.observation.node).guards)))
+
+    def _lock_for(self, step: Step) -> None:
+        """A step that acts on the hypervisor needs its lock as well: one recovery per Proxmox host at a time."""
+        host = self.desk.current.observation.node.hypervisor
+        if step.platform_guards and host and (host, HYPERVISOR_LOCK) not in self._locked:
+            self._lock(host, HYPERVISOR_LOCK)
+
+    def _lock(self, host: str, name: str) -> None:
+        take_lock(self.desk.tools.session(host), name, Owner.this_process(self.desk.journal.run_id))
+        self._locked.append((host, name))
+        self._write("locked", host=host, name=name)
+
+    def _unlock(self) -> None:
+        for host, name in reversed(self._locked):
+            with _said(self, f"the lock on {host} could not be released"):
+                release_lock(self.desk.tools.session(host), name, self.desk.journal.run_id)
+                self._write("unlocked", host=host, name=name)
+
+    def _write(self, event: str, **body: object) -> None:
+        self.desk.journal.write(event, self.desk.tools.clock(), **body)
+
+    def _end(self, status: str, failure: FleetopsError | None) -> Result:
+        why = failure.message if failure else ""
+        self._write("end", status=status, why=why)
+        self.desk.journal.close()
+        return Result(
+            run_id=self.desk.journal.run_id,
+            node=self.desk.current.node_name,
+            status=status,
+            why=why,
+            hint=failure.hint if failure else "",
+            guard=failure.guard if isinstance(failure, Refused) else "",
+            reclaimed=self.desk.reclaimed or self._last_rows(status),
+            launched=self.desk.launched,
+            previous=self.desk.previous_launch(),
+            waived=dict(self.desk.waived),
+            evidence=str(self.desk.journal.folder),
+        )
+
+    def _last_rows(self, status: str) -> tuple[ReclaimRow, ...]:
+        """A run that stopped on the way still shows what it has healed and what not."""
+        return (
+            () if status == "done" else reclaim_rows(self.desk.current.before, self.desk.current.observation)
+        )
+
+
+@contextmanager
+def _said(runner: Runner, what: str) -> Iterator[None]:
+    """A clean-up that fails is said and written down; it must not hide how the run itself ended."""
+    try:
+        yield
+    except FleetopsError as error:
+        runner.desk.tell(f"{what}: {error.message}")
+        runner._write("warning", what=what, why=error.message)  # noqa: SLF001 - same module
+
+
+def _told(rows: tuple[ReclaimRow, ...]) -> str:
+    return ", ".join(f"{row.name} {row.after} (idle {row.idle})" for row in rows)

@@ -1,0 +1,232 @@
+"""How a change looks: its plan, its steps as they happen, and what it came to."""
+
+import shlex
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Self
+
+from rich.status import Status
+from rich.text import Text
+
+from fleetops.model.event import Event, Progress, StepEnded, StepStarted
+from fleetops.model.finding import Finding, Severity
+from fleetops.model.jsonable import jsonable
+from fleetops.model.plan import Action, Plan, PlannedStep
+from fleetops.model.record import LaunchRecord, Result
+from fleetops.model.secrets import mask_argv
+from fleetops.model.units import show_gb
+from fleetops.render.duration import show_duration
+from fleetops.render.output import Output
+from fleetops.render.plain import safe
+from fleetops.render.rows import opposite
+from fleetops.render.table import columns
+
+_STATUS_STYLE = {"done": "green", "skipped": "dim", "failed": "bold red", "refused": "bold yellow"}
+_SEVERITY_STYLE = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.UNKNOWN: "magenta"}
+
+
+def show_plan(output: Output, plan: Plan, findings: Sequence[Finding], *, exact: bool) -> None:
+    """The steps with what is known of each; with `exact`, the commands per host, in order."""
+    what = f"{plan.playbook} {plan.node}" + (f", profile {plan.profile}" if plan.profile else "")
+    output.show(
+        opposite(
+            Text.assemble(("plan", "bold"), f"   {what}"), f"playbooks/{plan.playbook}.yaml", output.width
+        )
+    )
+    output.show("")
+    for finding in findings:
+        output.show(_finding(finding))
+    if findings:
+        output.show("")
+    wide = max(len(step.title) for step in plan.steps)
+    hosts = max(len(step.host) for step in plan.steps)
+    for number, step in enumerate(plan.steps, 1):
+        output.show(_planned(number, step, wide, hosts))
+        if exact:
+            for action in step.actions:
+                output.show(Text(f"       {exact_command(action)}", style="dim", no_wrap=False))
+    output.show("")
+    spared = f"  Not touched: {', '.join(plan.spares)}." if plan.spares else ""
+    output.show(f"  touches {plan.touches}.{spared}")
+
+
+def _finding(finding: Finding) -> Text:
+    line = Text("  ")
+    line.append(f"{finding.severity.word:<8}  ", style=_SEVERITY_STYLE.get(finding.severity, ""))
+    return line.append(safe(f"{finding.subject}: {finding.evidence}"))
+
+
+def _planned(number: int, step: PlannedStep, wide: int, hosts: int) -> Text:
+    line = Text(f"  {number:>2}  {step.title:<{wide}}   {step.host:<{hosts}}   ")
+    if step.blocked:
+        return line.append(safe(f"would be refused: {step.blocked}"), style="yellow")
+    if step.skip:
+        return line.append(safe(step.skip), style="dim")
+    told = (
+        f"{step.condition}: {step.detail}"
+        if step.condition and step.detail
+        else step.condition or step.detail
+    )
+    return line.append(safe(told))
+
+
+def exact_command(action: Action) -> str:
+    """One planned command as an operator could type it; secrets masked."""
+    words = [shlex.quote(word) for word in mask_argv(action.command.argv)]
+    given = "  (values on standard input)" if action.command.stdin else ""
+    return safe(f"{action.host}$ {' '.join(words)}{given}")
+
+
+class RunScreen(AbstractContextManager["RunScreen"]):
+    """A sink: one line a step as it ends; on a terminal what is going on stands below and moves."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._status: Status | None = None
+        self._title = ""
+        self._started = time.monotonic()
+        self._last_told = ""
+
+    def __enter__(self) -> Self:
+        if not self._output.wants_json:
+            self._output.show("")
+        if self._output.err.is_terminal:
+            self._status = self._output.err.status("starting")
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status:
+            self._status.stop()
+
+    def on(self, event: Event) -> None:
+        """Show one event."""
+        if isinstance(event, StepStarted):
+            self._title = event.title
+            self._tell(f"{event.title}{f' on {event.host}' if event.host else ''}")
+        elif isinstance(event, Progress):
+            self._tell(f"{self._title}: {event.text}")
+        elif not self._output.wants_json:
+            self._output.show(_ended(event))
+
+    def _tell(self, text: str) -> None:
+        if self._status:
+            self._status.update(Text(safe(text)))
+        elif text != self._last_told:
+            self._output.note(f"      {text}")
+        self._last_told = text
+
+
+def _ended(event: StepEnded) -> Text:
+    line = Text(f"  {event.number:>2}  {event.title:<24.24}   ")
+    line.append(f"{event.status:<8}", style=_STATUS_STYLE[event.status])
+    line.append(f"{event.seconds:>6.1f} s   ")
+    first, *rest = safe(event.detail).split("\n")
+    line.append(first)
+    for more in rest:
+        line.append(f"\n      {more}")
+    return line
+
+
+def show_result(output: Output, result: Result) -> None:
+    """The before/after table, the launch beside the last one, and what to do next where it did not work."""
+    if result.reclaimed:
+        output.show("")
+        output.show(_table(result))
+    if result.launched:
+        output.show("")
+        output.show(_launched(result.launched, result.previous))
+    output.show("")
+    if result.status != "done":
+        style = _STATUS_STYLE.get(result.status, "bold red")
+        output.show(Text.assemble((f"  {result.status}", style), f": {safe(result.why)}"))
+        if result.hint:
+            output.show(f"  {safe(result.hint)}")
+    output.show(f"  run {result.run_id}   evidence and journal in {result.evidence}")
+
+
+def _table(result: Result) -> Text:
+    rows = [("", "before", "after", "idle", "")]
+    words = {True: "ok", False: "not back", None: "unknown"}
+    rows += [(row.name, row.before, row.after, row.idle, words[row.ok]) for row in result.reclaimed]
+    styles = {"ok": "green", "not back": "bold red", "unknown": "bold magenta"}
+    return columns(rows, right=(1, 2, 3), styles=styles, indent=2)
+
+
+def _launched(launch: LaunchRecord, previous: LaunchRecord | None) -> Text:
+    now, then = launch.capacity, previous.capacity if previous else None
+    rows = [("", f"now, {launch.profile}", f"last, {previous.profile}" if previous else "no launch before")]
+    rows += [
+        ("ready in", _spoken(now.ready_s), _spoken(then.ready_s) if then else ""),
+        ("device tokens", _count(now.device_tokens), _count(then.device_tokens) if then else ""),
+        ("host tokens", _host(launch), _host(previous) if previous else ""),
+        ("tokens/s", _count(now.tokens_per_s), _count(then.tokens_per_s) if then else ""),
+        ("MemAvailable", _gb(now.available_after_bytes), _gb(then.available_after_bytes) if then else ""),
+    ]
+    return columns(rows, right=(1, 2), styles={}, indent=2)
+
+
+def _spoken(seconds: float | None) -> str:
+    return "not recorded" if seconds is None else show_duration(seconds)
+
+
+def _count(number: float | None) -> str:
+    return "not recorded" if number is None else f"{number:,.0f}"
+
+
+def _host(launch: LaunchRecord) -> str:
+    tokens, ranks = launch.capacity.host_tokens, launch.capacity.ranks
+    if tokens is None:
+        return "not recorded"
+    return f"{ranks} x {tokens:,}" if ranks and ranks > 1 else f"{tokens:,}"
+
+
+def _gb(size_bytes: int | None) -> str:
+    return "not recorded" if size_bytes is None else show_gb(size_bytes)
+
+
+def plan_json(plan: Plan, status: str) -> dict[str, Any]:
+    """`fleetops.COMMAND/1` for a plan that was not run: the exact commands per host, in order."""
+    return {
+        "schema": f"fleetops.{plan.playbook}/1",
+        "status": status,
+        "node": plan.node,
+        "profile": plan.profile,
+        "why": plan.healthy,
+        "touches": plan.touches,
+        "not_touched": list(plan.spares),
+        "steps": [_step_json(step) for step in plan.steps],
+    }
+
+
+def _step_json(step: PlannedStep) -> dict[str, Any]:
+    body = {
+        name: getattr(step, name)
+        for name in ("step", "title", "host", "detail", "condition", "skip", "blocked")
+    }
+    commands = [
+        {"host": one.host, "argv": list(mask_argv(one.command.argv)), "why": one.why} for one in step.actions
+    ]
+    return body | {"commands": commands}
+
+
+def result_json(plan: Plan, result: Result) -> dict[str, Any]:
+    """`fleetops.COMMAND/1` for a run: how it ended, the before/after table, the launch."""
+    return {
+        "schema": f"fleetops.{plan.playbook}/1",
+        "status": result.status,
+        "node": result.node,
+        "profile": plan.profile,
+        "run": result.run_id,
+        "why": result.why,
+        "guard": result.guard,
+        "waived": result.waived,
+        "reclaimed": jsonable(result.reclaimed),
+        "launched": jsonable(result.launched),
+        "previous": jsonable(result.previous),
+        "evidence": result.evidence,
+    }

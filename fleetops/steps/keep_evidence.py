@@ -1,0 +1,111 @@
+"""Before the first signal: keep what a kill or a reset would destroy."""
+
+from collections.abc import Iterable
+
+from fleetops.engines.attribution import attribute
+from fleetops.model.command import Command, Outcome, shell
+from fleetops.model.engine import SERVICE_RECORDS
+from fleetops.model.errors import FleetopsError
+from fleetops.model.finding import Observation
+from fleetops.model.plan import Action, PlannedStep
+from fleetops.steps.support.base import Desk, Options, Situation, Step
+
+_LIMIT = 4 * 2**20
+
+# $1.. pids. Stacks and wait channels of every thread, where this kernel lets root read them.
+_STACKS = r"""
+for pid in "$@"; do
+    for task in /proc/$pid/task/*; do
+        [ -d "$task" ] || continue
+        echo "== $task $(cat "$task/comm" 2>/dev/null) wchan $(cat "$task/wchan" 2>/dev/null)"
+        cat "$task/stack" 2>/dev/null
+    done
+done
+true
+"""
+
+# $1.. pids. The end of each log file that their standard output goes to, once each.
+_LOGS = r"""
+for pid in "$@"; do
+    for fd in 1 2; do readlink "/proc/$pid/fd/$fd" 2>/dev/null; done
+done | grep '^/' | grep -v '^/dev/' | sort -u | while IFS= read -r log; do
+    echo "== $log"; tail -c 1000000 -- "$log"
+done
+true
+"""
+
+
+def _reads(observation: Observation) -> list[tuple[str, Action]]:
+    """What is kept: a file name in the run's folder, and where it comes from."""
+    node = observation.node.name
+    pids = [str(process.pid) for process in attribute(observation).processes]
+    logs = [record.log for record in observation.node_facts.value(SERVICE_RECORDS) or ()]
+    reads = [
+        (
+            "processes.txt",
+            node,
+            _read("ps", "-eLo", "pid,ppid,pgid,sid,tid,stat,lstart,rss,comm,wchan:20,args", "-ww"),
+        ),
+        ("kernel.log", node, _read("dmesg", "-T")),
+        ("gpus.txt", node, _read("nvidia-smi", "-q")),
+        ("stacks.txt", node, shell(_STACKS, *pids, root=True, limit_bytes=_LIMIT)),
+        ("engine.log", node, shell(_LOGS, *pids, root=True, limit_bytes=_LIMIT)),
+        *(
+            (f"launch-{number}.log", node, _read("tail", "-c", "1000000", "--", log))
+            for number, log in enumerate(logs, 1)
+        ),
+    ]
+    if observation.hypervisor:
+        host = observation.hypervisor.name
+        reads.append((f"kernel-{host}.log", host, _read("dmesg", "-T")))
+        reads.append((f"gpus-{host}.txt", host, _read("nvidia-smi", "-q")))
+    return [(name, Action(host=where, command=command, why=f"keep {name}")) for name, where, command in reads]
+
+
+def _read(*argv: str) -> Command:
+    return Command(argv=argv, root=True, limit_bytes=_LIMIT, deadline_s=15)
+
+
+def plan(situation: Situation, _options: Options) -> PlannedStep:
+    """Which pieces would be kept."""
+    reads = _reads(situation.observation)
+    return PlannedStep(
+        step="keep-evidence",
+        title="keep evidence",
+        host=situation.node_name,
+        detail="engine log, kernel log, process table, stacks",
+        actions=tuple(action for _, action in reads),
+    )
+
+
+def run(desk: Desk, _options: Options) -> str:
+    """Keep each piece; one that cannot be had is said, and does not hold up a recovery."""
+    kept, missing = [], []
+    for name, action in _reads(desk.situation.observation):
+        try:
+            outcome = desk.ask(action.host, action.command)
+        except FleetopsError as error:
+            missing.append(f"{name} ({error.message})")
+            continue
+        if outcome.stdout.strip():
+            desk.keep(name, outcome.stdout)
+            kept.append(name)
+        else:
+            missing.append(f"{name} ({_why_empty(outcome)})")
+    return f"{len(kept)} kept" + (f"; not to be had: {_few(missing)}" if missing else "")
+
+
+def _why_empty(outcome: Outcome) -> str:
+    return "empty" if outcome.ok else outcome.said
+
+
+def _few(names: Iterable[str]) -> str:
+    return ", ".join(name.partition(" (")[0] for name in names)
+
+
+STEP = Step(
+    name="keep-evidence",
+    summary="before the first signal: engine log, kernel logs, process table and stacks into the run's folder",
+    plan=plan,
+    run=run,
+)

@@ -1,0 +1,78 @@
+"""Record what the service can hold and do, beside the last good launch."""
+
+from collections.abc import Callable
+
+from fleetops.engines import Engine, PoolSizes, engine
+from fleetops.model.engine import LogReport
+from fleetops.model.machine import MEMORY
+from fleetops.model.plan import PlannedStep
+from fleetops.model.record import Capacity
+from fleetops.steps.support.base import Desk, Options, Situation, Step
+from fleetops.steps.support.launching import profile_of
+
+
+def plan(situation: Situation, _options: Options) -> PlannedStep:
+    """Only reads."""
+    return PlannedStep(
+        step="record-launch",
+        title="record capacity",
+        host=situation.node_name,
+        detail="device and host tokens, tokens per second, memory after load",
+    )
+
+
+def run(desk: Desk, _options: Options) -> str:
+    """Device tokens from the log, host tokens from the metrics or the log; each as measured, or not recorded."""
+    profile = profile_of(desk.situation)
+    report: LogReport = desk.memo["log_report"]
+    pools = _pools(desk, engine(profile.engine), profile.port)
+    memory = desk.look().observation.node_facts.value(MEMORY)
+    capacity = Capacity(
+        device_tokens=report.device_tokens or _smallest(pools, "device_tokens"),
+        host_tokens=report.host_tokens or _smallest(pools, "host_tokens"),
+        host_pool_bytes=sum(report.host_pool_bytes) or None,
+        ranks=profile.ranks,
+        tokens_per_s=desk.memo["tokens_per_s"],
+        ready_s=desk.memo["ready_s"],
+        available_after_bytes=memory.available_bytes if memory else None,
+    )
+    desk.record_launch(capacity)
+    return (
+        f"device tokens {_shown(capacity.device_tokens)}, host tokens {_shown(capacity.host_tokens)} a rank"
+    )
+
+
+def _pools(desk: Desk, of: Engine, port: int) -> tuple[PoolSizes, ...]:
+    """What the service itself says of its pools; nothing where it does not say."""
+    for path, parse in ((of.metrics_path, _metrics(of)), *((path, of.parse_info) for path in of.info_paths)):
+        try:
+            answer = desk.request("GET", path, None, port=port, deadline_s=10.0)
+            pools = parse(answer.body) if answer.status == 200 else ()
+        except (OSError, ValueError) as error:
+            desk.tell(f"{path}: {error}")
+            continue
+        if any(pool.host_tokens for pool in pools):
+            return pools
+    return ()
+
+
+def _metrics(of: Engine) -> Callable[[bytes], tuple[PoolSizes, ...]]:
+    return lambda body: of.parse_metrics(body.decode("utf-8", "replace"))
+
+
+def _smallest(pools: tuple[PoolSizes, ...], name: str) -> int | None:
+    """The rank that can hold least decides."""
+    return min((size for pool in pools if (size := getattr(pool, name))), default=None)
+
+
+def _shown(tokens: int | None) -> str:
+    return f"{tokens:,}" if tokens is not None else "not recorded"
+
+
+STEP = Step(
+    name="record-launch",
+    summary="record device and host tokens, tokens per second and memory after load, beside the last launch",
+    plan=plan,
+    run=run,
+    relaunches=True,
+)

@@ -1,0 +1,170 @@
+"""Rung 3: reset the GPUs where their driver lives, persistence mode saved and restored, also when the reset fails."""
+
+import re
+
+from fleetops.model.command import Outcome
+from fleetops.model.errors import FleetopsError, Refused, StepFailed
+from fleetops.model.finding import Observation
+from fleetops.model.gpu import Gpu
+from fleetops.model.machine import HOLDERS, PROCESSES
+from fleetops.model.plan import Action, PlannedStep
+from fleetops.model.units import show_gib
+from fleetops.platforms import platform_of
+from fleetops.platforms.base import Platform
+from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
+from fleetops.steps.support.reclaim import GPU_MARGIN_BYTES
+
+# nvidia-smi's exit status misleads in both directions; its words are read too (facts/recovery.md A1).
+_REFUSED_BY_DRIVER = re.compile(
+    r"could not be reset|currently in use|in use by another client", re.IGNORECASE
+)
+_RESET_DONE = re.compile(r"GPU \S+ was successfully reset", re.IGNORECASE)
+_POLL_S = 2.0
+
+
+def plan(situation: Situation, _options: Options) -> PlannedStep:
+    """The GPUs that would be reset as things stand."""
+    observation = situation.observation
+    try:
+        platform = platform_of(observation.node)
+        gpus = wanting_reset(observation, platform)
+    except Refused as error:
+        return PlannedStep(
+            step="reset-gpus", title="reset GPUs", host=observation.node.hypervisor, blocked=error.message
+        )
+    return PlannedStep(
+        step="reset-gpus",
+        title="reset GPUs",
+        host=platform.reset_host(observation),
+        detail=f"nvidia-smi --gpu-reset, {_described(gpus)}; persistence mode restored" if gpus else "",
+        condition="if GPU memory stays held, or the driver asks for a reset",
+        actions=_actions(observation, platform, gpus),
+    )
+
+
+def _actions(observation: Observation, platform: Platform, gpus: tuple[Gpu, ...]) -> tuple[Action, ...]:
+    if not gpus:
+        return ()
+    reset = platform.reset(observation, gpus)
+    return (*reset.prepare, reset.reset, *reset.restore)
+
+
+def wanting_reset(observation: Observation, platform: Platform) -> tuple[Gpu, ...]:
+    """The node's GPUs that hold memory above their idle use, or that the driver says need a reset.
+
+    Raises Refused for a recovery action that a reset does not answer (reboot, drain, or one not known).
+    """
+    idle = observation.baseline.gpu_used_bytes if observation.baseline else {}
+    own = platform.gpus(observation)
+    for gpu in own:
+        if gpu.recovery_action not in {"", "None", "Reset"}:
+            raise Refused(
+                f"the driver asks for {gpu.recovery_action!r} on GPU {gpu.bdf}, which a reset does not answer",
+                guard="recovery-action",
+                host=platform.reset_host(observation),
+                hint="a person decides: see the driver's manual for this recovery action",
+            )
+    return tuple(
+        gpu
+        for gpu in own
+        if gpu.recovery_action == "Reset" or gpu.memory_used_bytes > idle.get(gpu.uuid, 0) + GPU_MARGIN_BYTES
+    )
+
+
+def run(desk: Desk, options: Options) -> str:
+    """Reset; what the driver says is compared with what the facts show afterwards."""
+    observation = desk.situation.observation
+    platform = platform_of(observation.node)
+    gpus = wanting_reset(observation, platform)
+    if not gpus:
+        raise Skip("no GPU holds memory or asks for a reset")
+    _nobody_holds(observation)
+    reset = platform.reset(observation, gpus)
+    try:
+        for action in reset.prepare:
+            _must(desk.change(action), action)
+        desk.tell(f"resetting {_described(gpus)} on {reset.reset.host}")
+        outcome = desk.change(reset.reset)
+    finally:
+        restored = [desk.restore(action) for action in reset.restore]
+    _judge(outcome, reset.reset.host)
+    if not all(one.ok for one in restored):
+        raise StepFailed(f"persistence mode could not be restored: {restored[0].said}", host=reset.reset.host)
+    _wait_until_clean(desk, platform, options.seconds("settle"))
+    return f"{len(gpus)} GPUs reset"
+
+
+def _nobody_holds(observation: Observation) -> None:
+    """A reset while something has the device open cannot work: said before it is tried."""
+    holders = observation.node_facts.value(HOLDERS)
+    if holders is None:
+        raise Refused("who holds the GPUs could not be read", guard="tenants", host=observation.node.name)
+    if holders:
+        table = {process.pid: process for process in observation.node_facts.value(PROCESSES) or ()}
+        first = table.get(holders[0].pid)
+        state = " in D state (SIGKILL is queued)" if first and first.state == "D" else ""
+        raise StepFailed(
+            f"a reset cannot help while process {holders[0].pid}{state} holds {holders[0].path}",
+            host=observation.node.name,
+            hint=f"fleetops probe {observation.node.name}",
+        )
+
+
+def _must(outcome: Outcome, action: Action) -> None:
+    if not outcome.ok:
+        raise StepFailed(f"{action.why}: {outcome.said}", host=action.host)
+
+
+def _judge(outcome: Outcome, host: str) -> None:
+    words = outcome.stdout + outcome.stderr
+    if _REFUSED_BY_DRIVER.search(words):
+        raise StepFailed(
+            f"the driver refused the reset: {_telling(words)}",
+            host=host,
+            hint=f"fleetops run {host} -- nvidia-smi",
+        )
+    if not outcome.ok and outcome.status is not None and not _RESET_DONE.search(words):
+        raise StepFailed(f"the reset failed with status {outcome.status}: {outcome.said}", host=host)
+
+
+def _telling(words: str) -> str:
+    return next(
+        (line.strip() for line in words.splitlines() if "GPU 0" in line), words.strip().splitlines()[0]
+    )
+
+
+def _wait_until_clean(desk: Desk, platform: Platform, settle_s: float) -> None:
+    """Whatever the driver said, also when its answer was lost: what counts is what the GPUs show now."""
+    until = desk.now() + settle_s
+    while True:
+        try:
+            dirty = wanting_reset(desk.look().observation, platform)
+            shown = f"still hold {show_gib(sum(gpu.memory_used_bytes for gpu in dirty))}: {_described(dirty)}"
+        except FleetopsError as error:
+            dirty, shown = None, error.message
+        if dirty == ():
+            return
+        if desk.now() >= until:
+            raise StepFailed(
+                f"after the reset the GPUs are not clean: {shown}", host=desk.situation.node_name
+            )
+        desk.wait(_POLL_S)
+
+
+def _described(gpus: tuple[Gpu, ...]) -> str:
+    return f"{len(gpus)} GPU{'s' if len(gpus) != 1 else ''}"
+
+
+STEP = Step(
+    name="reset-gpus",
+    summary="rung 3: reset the GPUs that hold memory without an owner or ask for it, where their driver lives",
+    plan=plan,
+    run=run,
+    guards=("identity", "protected"),
+    platform_guards=True,
+    options={
+        "settle": OptionSpec(
+            kind="duration", default=60, meaning="how long GPU memory may take to be free again"
+        )
+    },
+)

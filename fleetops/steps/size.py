@@ -1,0 +1,58 @@
+"""Does it fit? Ranks x flag, reserve and floor against what the node, its cgroup and its hypervisor have."""
+
+from fleetops.model.errors import Refused
+from fleetops.model.plan import PlannedStep
+from fleetops.model.sizing import Budget, Verdict
+from fleetops.steps.support.base import Desk, Options, Situation, Step
+from fleetops.steps.support.launching import budget_for, profile_of
+
+
+def plan(situation: Situation, _options: Options) -> PlannedStep:
+    """The arithmetic as things stand; for a node that is not clean yet, with what comes back."""
+    profile, found = profile_of(situation), budget_for(situation)
+    return PlannedStep(
+        step="size",
+        title=f"size {profile.name}",
+        host=situation.node_name,
+        detail=found.summary,
+        blocked="" if _passes(found, situation) else found.explain()[-1],
+    )
+
+
+def run(desk: Desk, _options: Options) -> str:
+    """Refused (guard `size`) with the whole arithmetic and the number to use, unless waived with a reason."""
+    situation = desk.look()
+    found = budget_for(situation)
+    if found.verdict is Verdict.FITS:
+        return found.summary
+    if reason := situation.waived.get("size"):
+        return f"{found.summary}; waived: {reason}"
+    raise Refused(
+        f"{profile_of(situation).name} is not launched on {situation.node_name}:\n"
+        + "\n".join(f"  {line}" for line in found.explain()),
+        guard="size",
+        host=situation.node_name,
+        hint=_mend(found, situation),
+    )
+
+
+def _passes(found: Budget, situation: Situation) -> bool:
+    return found.verdict is Verdict.FITS or "size" in situation.waived
+
+
+def _mend(found: Budget, situation: Situation) -> str:
+    """The number to use, and where it goes."""
+    profile = profile_of(situation)
+    numbers = [f"{one.name.replace('_', '-')} to {one.fits}" for one in found.sizes if one.fits]
+    if found.verdict is Verdict.UNKNOWN or not numbers:
+        return f"see the profile {profile.name}; `fleetops probe {situation.node_name}` shows what is free"
+    return f"set {' and '.join(numbers)} in profile {profile.name}, or launch a profile that fits"
+
+
+STEP = Step(
+    name="size",
+    summary="does the launch fit into the node's memory: the arithmetic, and the largest number that would",
+    plan=plan,
+    run=run,
+    relaunches=True,
+)

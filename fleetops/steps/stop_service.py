@@ -1,0 +1,113 @@
+"""Rung 1: stop the service. TERM to its processes, a grace, KILL to what is left, zombie parents included."""
+
+from fleetops.engines.attribution import attribute
+from fleetops.model.errors import Refused
+from fleetops.model.finding import Observation
+from fleetops.model.machine import Process
+from fleetops.model.plan import Action, PlannedStep
+from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
+from fleetops.steps.support.signals import signal_command
+
+_POLL_S = 1.0
+
+
+def plan(situation: Situation, options: Options) -> PlannedStep:
+    """The processes as seen now; those seen when the step runs are what counts."""
+    observation = situation.observation
+    found = attribute(observation).living
+    node = situation.node_name
+    grace = _grace_s(observation, options)
+    return PlannedStep(
+        step="stop-service",
+        title="stop the service",
+        host=node,
+        detail=f"TERM, {grace:g} s, KILL to {_described(found)}" if found else "",
+        skip="" if found else "no process of the service is left",
+        blocked=_strangers(observation),
+        actions=tuple(
+            Action(host=node, command=signal_command(name, found), why=why)
+            for name, why in (("TERM", "ask it to stop"), ("KILL", f"end what is left after {grace:g} s"))
+            if found
+        ),
+    )
+
+
+def run(desk: Desk, options: Options) -> str:
+    """TERM, grace, KILL; whether all are gone is judged by the playbook's `until`, from facts read again."""
+    found = attribute(desk.situation.observation).living
+    if stranger := _strangers(desk.situation.observation):
+        raise Refused(stranger, guard="attribution", host=desk.situation.node_name)
+    if not found:
+        raise Skip("no process of the service is left")
+    node, grace = desk.situation.node_name, _grace_s(desk.situation.observation, options)
+    desk.tell(f"TERM to {_described(found)}")
+    desk.change(Action(host=node, command=signal_command("TERM", found), why="ask it to stop"))
+    left = _left_after(desk, grace)
+    if left:
+        desk.tell(f"KILL to {_described(left)}")
+        desk.change(Action(host=node, command=signal_command("KILL", left), why="end what is left"))
+    return (
+        f"{len(found) - len(left)} ended on TERM, {len(left)} by KILL"
+        if left
+        else f"{len(found)} ended on TERM"
+    )
+
+
+def _left_after(desk: Desk, grace_s: float) -> tuple[Process, ...]:
+    """What is still there when the grace is over, or as soon as nothing is."""
+    until = desk.now() + grace_s
+    while True:
+        left = attribute(desk.look().observation).living
+        if not left or desk.now() >= until:
+            return left
+        desk.wait(min(_POLL_S, max(0.0, until - desk.now())))
+
+
+def _grace_s(observation: Observation, options: Options) -> float:
+    """A service whose ranks are dead, or whose launcher is gone, has nothing left to finish gracefully."""
+    broken = any(
+        service.launcher is None or any(rank.process.is_zombie for rank in service.ranks)
+        for service in observation.services
+    )
+    return options.seconds("broken-grace" if broken else "grace")
+
+
+def _strangers(observation: Observation) -> str:
+    """Who holds the GPUs and cannot be attributed to the service: never killed, and reason enough to stop."""
+    found = attribute(observation)
+    if not found.known:
+        return f"the process table of {observation.node.name} could not be read"
+    if found.strangers is None:
+        return f"who holds the GPUs of {observation.node.name} could not be read"
+    if not found.strangers:
+        return ""
+    named = ", ".join(f"{one.pid} ({one.title})" for one in found.strangers[:3])
+    return f"{named} holds the GPUs of {observation.node.name} and cannot be shown to be the service's"
+
+
+def _described(processes: tuple[Process, ...]) -> str:
+    ghosts = sum(1 for process in processes if process.is_ghost_leader)
+    zombies = sum(1 for process in processes if process.is_zombie) - ghosts
+    parts = [f"{len(processes)} process{'es' if len(processes) != 1 else ''}"]
+    if zombies:
+        parts.append(f"{zombies} defunct")
+    if ghosts:
+        parts.append(f"{ghosts} dead leader{'s' if ghosts != 1 else ''} with live threads")
+    return ", ".join(parts)
+
+
+STEP = Step(
+    name="stop-service",
+    summary="rung 1: TERM to the service's processes, a grace, KILL to what is left",
+    plan=plan,
+    run=run,
+    guards=("identity", "protected"),
+    options={
+        "grace": OptionSpec(
+            kind="duration", default=20, meaning="how long a whole service may take to stop by itself"
+        ),
+        "broken-grace": OptionSpec(
+            kind="duration", default=3, meaning="the same for one whose ranks or launcher are dead"
+        ),
+    },
+)

@@ -1,0 +1,1 @@
+"""What the steps share; the steps themselves are the files beside this folder."""

@@ -1,0 +1,157 @@
+"""What a step is, what it may look at, and through whom alone it may act."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fleetops.model.command import Command, Outcome
+from fleetops.model.errors import UsageError
+from fleetops.model.finding import Finding, Observation, Severity
+from fleetops.model.fleet import Inventory, Profile
+from fleetops.model.plan import Action, PlannedStep
+from fleetops.model.record import Capacity, LaunchRecord, ReclaimRow
+from fleetops.model.session import Answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """Everything a step may look at when it decides: pure data, read a moment ago.
+
+    Attributes:
+        observation: the latest facts of the node and its hypervisor.
+        findings: what the checks conclude from them.
+        before: the facts as they were when the run began.
+    """
+
+    inventory: Inventory
+    observation: Observation
+    findings: tuple[Finding, ...]
+    before: Observation
+    run_id: str
+    waived: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def profile(self) -> Profile | None:
+        """The profile to relaunch."""
+        return self.observation.profile
+
+    @property
+    def node_name(self) -> str:
+        """The node's inventory name."""
+        return self.observation.node.name
+
+    def has(self, *checks: str) -> bool:
+        """Whether one of these checks found something certain (an unknown is no reason to act)."""
+        certain = {f.check for f in self.findings if f.severity in {Severity.WARNING, Severity.CRITICAL}}
+        return bool(certain.intersection(checks))
+
+
+class Desk(Protocol):
+    """Through whom a step acts. The runner's implementation guards and journals every change."""
+
+    @property
+    def situation(self) -> Situation:
+        """The latest situation."""
+
+    def look(self) -> Situation:
+        """Read the facts again."""
+
+    def ask(self, host: str, command: Command) -> Outcome:
+        """Run a command that changes nothing."""
+
+    def change(self, action: Action) -> Outcome:
+        """Check the step's guards again, write the intent down, run the command, write down what came back."""
+
+    def restore(self, action: Action) -> Outcome:
+        """Like `change`, but never held back by a guard: it puts back what an earlier change took away."""
+
+    def request(self, method: str, path: str, body: bytes | None, *, port: int, deadline_s: float) -> Answer:
+        """One HTTP request to a port of the node."""
+
+    def tell(self, text: str) -> None:
+        """A word of progress for whoever watches."""
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+
+    def now(self) -> float:
+        """Seconds on a clock that only goes forward."""
+
+    def keep(self, name: str, text: str) -> None:
+        """Put a piece of evidence into the run's folder."""
+
+    def report_reclaimed(self, rows: tuple[ReclaimRow, ...]) -> None:
+        """Hand over the before/after table."""
+
+    def previous_launch(self) -> LaunchRecord | None:
+        """The last good launch on this node before this run."""
+
+    def record_launch(self, capacity: Capacity) -> None:
+        """Remember this launch."""
+
+    def record_baseline(self) -> None:
+        """Remember how the node looks now, with nothing running, as its idle state."""
+
+    @property
+    def memo(self) -> dict[str, Any]:
+        """What earlier steps of this run left for later ones."""
+
+
+class Options:
+    """A step's options, as the playbook gives them over the step's defaults."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def seconds(self, name: str) -> float:
+        """A duration in seconds."""
+        return float(self._values[name])
+
+    def whole(self, name: str) -> int:
+        """A whole number."""
+        return int(self._values[name])
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionSpec:
+    """An option a step knows: its kind (`duration` in seconds, or `whole` number), default, and what it is for."""
+
+    kind: str
+    default: float
+    meaning: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One thing a playbook can do.
+
+    Attributes:
+        guards: names of the guards that must hold, checked before each of its changes.
+        plan: what it would do, from the present facts; pure.
+        platform_guards: the guards of the node's platform hold for it too.
+        relaunches: part of bringing the service up again, left out by `--no-relaunch`.
+        run: do it; returns what was seen, in a few words. Raises StepFailed or Refused. Raises Skip when not needed.
+    """
+
+    name: str
+    summary: str
+    plan: Callable[[Situation, Options], PlannedStep]
+    run: Callable[[Desk, Options], str]
+    guards: tuple[str, ...] = ()
+    platform_guards: bool = False
+    relaunches: bool = False
+    options: Mapping[str, OptionSpec] = field(default_factory=dict)
+
+    def settle(self, given: Mapping[str, Any]) -> Options:
+        """The options with defaults filled in. Raises UsageError for one it does not know."""
+        for name in given:
+            if name not in self.options:
+                raise UsageError(
+                    f"step {self.name} has no option {name!r}",
+                    hint=f"it knows {', '.join(self.options) or 'none'}",
+                )
+        return Options({name: given.get(name, spec.default) for name, spec in self.options.items()})
+
+
+class Skip(Exception):  # noqa: N818 - not an error: a step's word that it is not needed
+    """A step's word that nothing needs doing, and why."""

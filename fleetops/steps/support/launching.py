@@ -1,0 +1,62 @@
+"""What the launch steps share: the profile, the values that fit, where logs and records lie on the node."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fleetops.engines import engine
+from fleetops.engines.attribution import attribute
+from fleetops.model.errors import Refused
+from fleetops.model.fleet import FlagValue, Profile
+from fleetops.model.sizing import Budget
+from fleetops.sizing.budget import budget, rooms
+from fleetops.steps.support.base import Situation
+
+LOG_FOLDER = "/var/log/fleetops"
+_RECORDS = "/run/fleetops/services"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """A service that a run has started. `at` is on the desk's clock."""
+
+    pid: int
+    start_ticks: int
+    log: str
+    at: float
+
+
+def profile_of(situation: Situation) -> Profile:
+    """The profile to launch. Raises Refused where the node has none."""
+    if situation.profile is None:
+        raise Refused(
+            f"{situation.node_name} has no profile to launch",
+            guard="profile",
+            host=situation.node_name,
+            hint="name one in the inventory (`profile:`) or with --profile",
+        )
+    return situation.profile
+
+
+def log_path(situation: Situation) -> str:
+    """A new file for each launch."""
+    return f"{LOG_FOLDER}/{profile_of(situation).name}-{situation.run_id}.log"
+
+
+def record_path(profile: Profile) -> str:
+    """Where the node keeps who runs for this profile."""
+    return f"{_RECORDS}/{profile.name}.json"
+
+
+def budget_for(situation: Situation) -> Budget:
+    """The launch's arithmetic: for a node that still has to be cleaned up, with what the idle node has."""
+    profile = profile_of(situation)
+    dirty = bool(attribute(situation.observation).processes) or situation.has(
+        "gpu-memory-held", "leftovers", "memory-low", "memory-missing"
+    )
+    found = rooms(situation.observation, idle=dirty)
+    return budget(profile, found, flags=engine(profile.engine).host_memory_flags(profile))
+
+
+def launch_values(situation: Situation) -> Mapping[str, FlagValue]:
+    """The sizes to launch with, `auto` resolved."""
+    return budget_for(situation).values
