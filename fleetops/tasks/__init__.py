@@ -1,1 +1,23 @@
-"""Fabric tasks: the same operations for people who drive their fleet with fab."""
+"""Fabric tasks: the same operations for people who drive their fleet with fab.
+
+In a fabfile:
+
+    from fleetops.tasks import collection
+
+    namespace = collection
+
+or without one: `fab --search-root "$(python -c 'import fleetops; print(*fleetops.__path__)')" --collection tasks --list`.
+"""
+
+from invoke.collection import Collection
+
+from fleetops.tasks.grep_source import grep_source
+from fleetops.tasks.kill import kill
+from fleetops.tasks.probe import probe
+from fleetops.tasks.reset_gpus import reset_gpus
+
+__all__ = ["collection", "grep_source", "kill", "namespace", "probe", "reset_gpus"]
+
+collection = Collection(grep_source, probe, kill, reset_gpus)
+namespace = collection
+"""The name under which fab itself looks for it."""

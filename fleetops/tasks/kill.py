@@ -1,0 +1,30 @@
+"""`fab kill`: end a node's service and what it left behind."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fleetops.tasks.face import CHANGING_HELP, call, changing, task, where
+
+
+@task(
+    name="kill",
+    iterable=["waive"],
+    help={"node": "the node, as in the inventory", **CHANGING_HELP},
+)
+def kill(
+    connection: Any,
+    node: str,
+    *,
+    yes: bool = False,
+    dry_run: bool = False,
+    waive: Sequence[str] = (),
+    inventory: str = "",
+    lab: bool = False,
+    json: bool = False,
+) -> None:
+    """End a node's service and what it left behind; shows its plan and asks first."""
+    options = [
+        *where(inventory=inventory, lab=lab, json=json),
+        *changing(connection, yes=yes, dry_run=dry_run, waive=waive),
+    ]
+    call("kill", options, node)
