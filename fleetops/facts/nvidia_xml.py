@@ -1,7 +1,7 @@
 """Reading the XML of `nvidia-smi -q -x`: the document, broken or not, and one GPU of it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
@@ -191,7 +191,8 @@ def _elements(document: str) -> tuple[Element | None, tuple[Element, ...], bool]
     except ParseError:
         broken = True
     try:
-        for event, element in reader.read_events():
+        events: Iterator[Any] = reader.read_events()
+        for event, element in events:
             if isinstance(element, Element):
                 root = element if root is None else root
                 gpus += [element] if event == "end" and element.tag == "gpu" else []

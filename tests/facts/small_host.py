@@ -1,0 +1,170 @@
+"""Runs inside its own namespaces as the first process of a small host: starts real processes and runs commands.
+
+Requests come as JSON lines on standard input, answers go as JSON lines to standard output. It never waits for what
+it started, so what dies there stays a zombie until the host ends. `/dev` is its own: a few plain device nodes, empty
+`/dev/shm`, and files in place of NVIDIA devices.
+"""
+
+import ctypes
+import json
+import mmap
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_NAME = 15
+IPC_PRIVATE, IPC_CREAT = 0, 0o1000
+
+
+def main():
+    make_dev()
+    answer({"ready": True})
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer(DOINGS[request.pop("do")](**request))
+
+
+def answer(value):
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+def make_dev():
+    old = Path("/mnt")
+    run("mount", "-t", "tmpfs", "tmpfs", str(old))
+    Path("/mnt/dev").mkdir()
+    run("mount", "--rbind", "/dev", "/mnt/dev")
+    run("mount", "-t", "tmpfs", "tmpfs", "/dev")
+    for name in ("null", "zero", "urandom"):
+        Path("/dev", name).touch()
+        run("mount", "--bind", f"/mnt/dev/{name}", f"/dev/{name}")
+    run("umount", "-R", "-l", "/mnt/dev")
+    Path("/dev/shm").mkdir()
+    run("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
+        Path("/dev", name).touch()
+    run("ip", "link", "set", "lo", "up", check=False)
+
+
+def run(*argv, check=True):
+    subprocess.run(argv, check=check, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def command(argv, environment):
+    done = subprocess.run(
+        argv, capture_output=True, check=False, stdin=subprocess.DEVNULL, env=dict(os.environ) | environment
+    )
+    return {
+        "status": done.returncode,
+        "stdout": done.stdout.decode("utf-8", "surrogateescape"),
+        "stderr": done.stderr.decode("utf-8", "surrogateescape"),
+    }
+
+
+def start(name, **options):
+    """A process that has come to where its scene wants it, and stays there."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        os.setsid()
+        for other in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(other, signal.SIG_DFL)
+        try:
+            SCENES[name](lambda *said: os.write(writer, json.dumps(said).encode() + b"\n"), **options)
+        finally:
+            os._exit(1)
+    os.close(writer)
+    with os.fdopen(reader) as lines:
+        said = json.loads(lines.readline() or "null")
+    return {"pid": pid, "said": said}
+
+
+def set_name(name):
+    LIBC.prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+
+
+def forever():
+    signal.pause()
+
+
+def idle(ready, comm="idle"):
+    set_name(comm)
+    ready()
+    forever()
+
+
+def program(ready, argv=()):
+    """Another program, with exactly these arguments; it must stay by itself."""
+    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+    ready()
+    os.execvp(argv[0], argv)
+
+
+def zombie(ready, comm="zombie"):
+    set_name(comm)
+    ready()
+    os._exit(0)
+
+
+def listener(ready, address="127.0.0.1", port=0):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    server = socket.socket(family)
+    server.bind((address, port))
+    server.listen()
+    ready(server.getsockname()[1])
+    forever()
+
+
+def holder(ready, paths=()):
+    files = [os.open(path, os.O_RDWR | os.O_CREAT) for path in paths]
+    ready(len(files))
+    forever()
+
+
+def mapper(ready, path=""):
+    """Maps a file of /dev/shm and closes it: only its memory map shows it."""
+    map_file(path)
+    ready()
+    forever()
+
+
+def map_file(path, size=8192):
+    with Path(path).open("w+b") as file:
+        file.truncate(size)
+        return mmap.mmap(file.fileno(), size)
+
+
+def sysv(ready):
+    LIBC.shmat.restype = ctypes.c_void_p
+    number = LIBC.shmget(IPC_PRIVATE, ctypes.c_size_t(4096), IPC_CREAT | 0o600)
+    LIBC.shmat(number, None, 0)
+    ready(number)
+    forever()
+
+
+def ghost(ready, comm="ghost", size_bytes=32 << 20, shm="", port=0):
+    """A leader that exits while a thread goes on: the thread holds a port, device files and shared memory."""
+    set_name(comm)
+    server = socket.socket()
+    server.bind(("127.0.0.1", port))
+    server.listen()
+    device = os.open("/dev/nvidia0", os.O_RDWR)
+    mapped = map_file(shm) if shm else None
+    memory = bytearray(b"x") * size_bytes
+    thread = threading.Thread(target=threading.Event().wait, args=(None,))
+    thread.start()
+    ready(server.getsockname()[1], thread.native_id, device, bool(mapped), len(memory))
+    LIBC.pthread_exit(None)
+
+
+DOINGS = {"run": command, "start": start}
+SCENES = {one.__name__: one for one in (idle, program, zombie, listener, holder, mapper, sysv, ghost)}
+
+if __name__ == "__main__":
+    main()
