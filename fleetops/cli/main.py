@@ -46,6 +46,20 @@ def subcommands() -> list[Subcommand]:
 class _Parser(argparse.ArgumentParser):
     """argparse whose errors take the program's own road (one form, JSON when asked for)."""
 
+    _interleaving = False
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Options may also stand before, between and after hosts, where argparse alone would stop taking hosts."""
+        if self._interleaving or self._subparsers is not None or "--" in (args or ()):
+            return super().parse_known_args(args, namespace)
+        self._interleaving = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._interleaving = False
+
     def error(self, message: str) -> NoReturn:
         raise _usage_error(message, self.format_usage().strip())
 
@@ -106,13 +120,19 @@ def run(argv: Sequence[str], world: World) -> Exit:
 
 def _report(error: FleetopsError, world: World, *, wants_json: bool) -> None:
     if wants_json:
+        from fleetops.model.jsonable import jsonable
+
         body = {
             "schema": "fleetops.error/1",
             "error": error.kind,
             "message": error.message,
             "hint": error.hint,
         }
-        extra = {"host": error.host, "guard": getattr(error, "guard", "")}
+        extra = {
+            "host": error.host,
+            "guard": getattr(error, "guard", ""),
+            "problems": jsonable(getattr(error, "problems", ())),
+        }
         world.stderr.write(json.dumps(body | {key: value for key, value in extra.items() if value}) + "\n")
         return
     from fleetops.render.plain import error_lines
