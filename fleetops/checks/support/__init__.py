@@ -1,0 +1,1 @@
+"""What the checks share; the checks themselves are the files beside this folder."""

@@ -1,0 +1,67 @@
+"""Findings said as an operator would say them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fleetops.model.fact import Facts, Key, Missing
+from fleetops.model.finding import Finding, Observation, Severity
+from fleetops.model.machine import Process
+
+_MOST_LISTED = 8
+
+
+def found(
+    check: str,
+    observation: Observation,
+    severity: Severity,
+    subject: str,
+    evidence: str,
+    *,
+    command: str = "",
+) -> Finding:
+    """A finding about the node. `command` is a fleetops subcommand with its options, the node's name left out."""
+    name = observation.node.name
+    verb, _, options = command.partition(" ")
+    following = f"fleetops {verb} {name} {options}".rstrip() if command else ""
+    return Finding(
+        host=name, check=check, severity=severity, subject=subject, evidence=evidence, next=following
+    )
+
+
+def lacking(check: str, observation: Observation, *keys: Key[Any], on: Facts | None = None) -> list[Finding]:
+    """An unknown for each fact that this check needs and does not have: what is not known is never healthy."""
+    facts = on or observation.node_facts
+    gaps = ((key, facts.get(key)) for key in keys)
+    return [
+        _unknown(check, observation, key, gap, facts.host) for key, gap in gaps if isinstance(gap, Missing)
+    ]
+
+
+def _unknown(check: str, observation: Observation, key: Key[Any], gap: Missing, read_on: str) -> Finding:
+    where = "" if read_on == observation.node.name else f" on {read_on}"
+    return found(
+        check,
+        observation,
+        Severity.UNKNOWN,
+        f"{key.name.replace('-', ' ')} not known",
+        f"{key.name.replace('-', ' ')}{where}: {gap}",
+        command="probe",
+    )
+
+
+def counted(number: int, thing: str, things: str = "") -> str:
+    """`1 zombie`, `5 zombies`."""
+    return f"{number} {thing if number == 1 else things or thing + 's'}"
+
+
+def listed(items: Iterable[object]) -> str:
+    """A few of them by name, and how many more there are."""
+    names = [str(item) for item in items]
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return ", ".join(names[:_MOST_LISTED]) + more
+
+
+def pids(processes: Iterable[Process]) -> str:
+    """`pid 4131`, `pids 4131, 4132`."""
+    numbers = [process.pid for process in processes]
+    return f"pid{'s' if len(numbers) != 1 else ''} {listed(numbers)}"
