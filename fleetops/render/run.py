@@ -1,0 +1,95 @@
+"""What a command printed on many hosts: equal outputs under the hosts that gave them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from fleetops.model.command import Command, Outcome
+from fleetops.model.errors import FleetopsError
+from fleetops.model.run import RunReport
+from fleetops.render.fold import fold
+from fleetops.render.plain import safe
+
+_GAP = "   "
+_STDERR = "2> "
+
+Answer = tuple[int | None, str, str, bool, bool]
+
+
+def run_json(report: RunReport, command: Command) -> dict[str, Any]:
+    """The report as `fleetops.run/1`."""
+    return {
+        "schema": "fleetops.run/1",
+        "command": list(command.argv),
+        "answers": [
+            {
+                "hosts": list(group.hosts),
+                "status": group.value[0],
+                "stdout": group.value[1],
+                "stderr": group.value[2],
+                "timed_out": group.value[3],
+                "truncated": group.value[4],
+            }
+            for group in fold((host, _answer(outcome)) for host, outcome in report.outcomes)
+        ],
+        "unreachable": [
+            {"host": host, "error": error.kind, "message": error.message, "hint": error.hint}
+            for host, error in report.failures
+        ],
+    }
+
+
+def run_screen(report: RunReport, command: Command) -> Iterator[Text]:
+    """The report for a person, line by line."""
+    groups = fold((host, _answer(outcome)) for host, outcome in report.outcomes)
+    failures = fold((host, _failure(host, error)) for host, error in report.failures)
+    labels = [group.label for group in groups] + [failure.label for failure in failures]
+    column = max(map(len, labels), default=0)
+    for place, (group, label) in enumerate(zip(groups, labels, strict=False)):
+        if place:
+            yield Text()
+        yield _header(label.ljust(column), len(group.hosts)).append_text(_ending(group.value, command))
+        yield from _body(group.value)
+    for place, failure in enumerate(failures):
+        if groups or place:
+            yield Text()
+        kind, message, hint = failure.value
+        header = _header(labels[len(groups) + place].ljust(column), len(failure.hosts))
+        yield header.append(kind, style="bold magenta")
+        yield Text(f"  {safe(message)}")
+        if hint:
+            yield Text(f"  {safe(hint)}", style="dim")
+
+
+def _answer(outcome: Outcome) -> Answer:
+    return outcome.status, outcome.stdout, outcome.stderr, outcome.timed_out, outcome.truncated
+
+
+def _failure(host: str, error: FleetopsError) -> tuple[str, str, str]:
+    """Without the host's own name, which stands before it, equal failures fold."""
+    return error.kind.replace("-", " "), error.message.removeprefix(f"{host}: "), error.hint
+
+
+def _header(label: str, count: int) -> Text:
+    header = Text(label, style="bold").append(_GAP, style="not bold")
+    return header.append(f"{count} hosts{_GAP}", style="not bold") if count > 1 else header
+
+
+def _ending(answer: Answer, command: Command) -> Text:
+    status, stdout, stderr, timed_out, truncated = answer
+    if timed_out:
+        ending = Text(f"no end within {command.deadline_s:g} s, ended there", style="bold magenta")
+    elif status:
+        ending = Text(f"exit {status}", style="bold red")
+    else:
+        ending = Text("ok" if stdout or stderr else "ok, no output", style="green")
+    return ending.append(f"{_GAP}more came than was kept", style="yellow") if truncated else ending
+
+
+def _body(answer: Answer) -> Iterator[Text]:
+    _, stdout, stderr, *_ = answer
+    for line in safe(stdout).splitlines():
+        yield Text(f"  {line}")
+    for line in safe(stderr).splitlines():
+        yield Text(f"  {_STDERR}", style="red").append(line, style="not bold default")
