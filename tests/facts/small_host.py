@@ -43,7 +43,6 @@ def make_dev():
     for name in ("null", "zero", "urandom"):
         Path("/dev", name).touch()
         run("mount", "--bind", f"/mnt/dev/{name}", f"/dev/{name}")
-    run("umount", "-R", "-l", "/mnt/dev")
     Path("/dev/shm").mkdir()
     run("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
@@ -99,11 +98,10 @@ def idle(ready, comm="idle"):
     forever()
 
 
-def program(ready, argv=()):
-    """Another program, with exactly these arguments; it must stay by itself."""
+def program(_, argv=(), environment=None):
+    """Another program, with exactly these arguments; it must stay by itself. Starting it closes the pipe: ready."""
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-    ready()
-    os.execvp(argv[0], argv)
+    os.execvpe(argv[0], argv, dict(os.environ) | (environment or {}))
 
 
 def zombie(ready, comm="zombie"):
@@ -129,8 +127,8 @@ def holder(ready, paths=()):
 
 def mapper(ready, path=""):
     """Maps a file of /dev/shm and closes it: only its memory map shows it."""
-    map_file(path)
-    ready()
+    mapped = map_file(path)
+    ready(len(mapped))
     forever()
 
 
