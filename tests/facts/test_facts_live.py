@@ -1,6 +1,7 @@
 """The facts' commands on real processes: zombies, leaders that are gone while threads live, ports, shared memory."""
 
 import socket
+import sys
 from dataclasses import replace
 
 import pytest
@@ -218,7 +219,7 @@ def test_an_engine_is_found_through_its_running_server_without_importing_it(host
     script.write_text("import signal\nsignal.pause()\n")
     host.start(
         "program",
-        argv=["python3", str(script), "enginename"],
+        argv=[sys.executable, str(script), "enginename"],
         environment={"PYTHONPATH": f"/nowhere:{tmp_path}"},
     )
     found = host.read(engine_source.fact("enginename", ""))
