@@ -15,7 +15,7 @@ from fleetops.model.fact import Fact, Missing
 from fleetops.model.fleet import Host, Node
 from fleetops.model.grep import GrepReport, NotAsked
 from fleetops.model.session import Session
-from fleetops.source.search import Found, Search, parse_search, search_command
+from fleetops.source.search import Found, Search, check_pattern, parse_search, search_command
 from fleetops.ssh.fanout import Result, fan_out
 
 
@@ -84,6 +84,7 @@ def _locate(session: Session, node: Node, search: Search) -> tuple[EngineSource,
     named = PurePosixPath(node.source)
     guess = named if named.name == node.engine else named / node.engine
     located, searched = session.batch([fact.command, search_command(search, str(guess))])
+    check_pattern(searched)  # wrong everywhere, whatever else is wrong here
     source = _source(fact, located, node)
     return source, searched if PurePosixPath(source.folder) == guess else None
 
@@ -92,8 +93,8 @@ def _source(fact: Fact[EngineSource], outcome: Outcome, node: Node) -> EngineSou
     reading = fact.read(outcome)
     if isinstance(reading, Missing):
         raise FleetopsError(
-            f"{node.name}: no {engine(node.engine).title} source found ({reading.why or reading.gap.value})",
-            hint=f"name its folder: `source:` of {node.name} in the inventory, or --path",
+            f"no {engine(node.engine).title} source found: {reading.why or reading.gap.value}",
+            hint="say where it is: `source:` in the inventory, or --path",
             host=node.name,
         )
     return reading

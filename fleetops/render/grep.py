@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from fleetops.model.grep import GrepReport, NotAsked, SourceAnswer, SourceLine
+from fleetops.model.grep import GrepReport, SourceAnswer, SourceLine
 from fleetops.render.fold import Folded, fold
 from fleetops.render.plain import safe
 
@@ -52,8 +52,9 @@ def _line_json(line: SourceLine) -> dict[str, Any]:
 
 def grep_screen(report: GrepReport, width: int | None) -> Iterator[Text]:
     """The report for a person, line by line. `width` None (piped): nothing is cropped, one line stays one line."""
-    groups = fold(report.answers)
-    label_width = max(map(len, _labels(groups, report)), default=0)
+    groups, silences = fold(report.answers), _silences(report)
+    labels = [*(group.label for group in groups), *(silence.label for silence in silences)]
+    label_width = max(map(len, labels), default=0)
     engine_width = max((len(_engine(group.value)) for group in groups), default=0)
     column = _column([line for group in groups for line in group.value.lines], width)
     for place, group in enumerate(groups):
@@ -65,22 +66,25 @@ def grep_screen(report: GrepReport, width: int | None) -> Iterator[Text]:
         yield from (Text(), header) if place else (header,)
         if is_new:
             yield from _body(group.value, column, width)
-    for place, host in enumerate(report.unreachable):
-        yield from _unasked(host, label_width, is_first=not groups and not place)
+    for place, silence in enumerate(silences):
+        yield from _unasked(silence, label_width, is_first=not groups and not place)
 
 
-def _labels(groups: tuple[Group, ...], report: GrepReport) -> Iterator[str]:
-    yield from (group.label for group in groups)
-    yield from (host.host for host in report.unreachable)
+def _silences(report: GrepReport) -> tuple[Folded[tuple[str, str]], ...]:
+    """Why hosts were not asked, equal reasons together; a message need not repeat the host it stands beside."""
+    return fold(
+        (host.host, (host.error.removeprefix(f"{host.host}: "), host.hint)) for host in report.unreachable
+    )
 
 
-def _unasked(host: NotAsked, label_width: int, *, is_first: bool) -> Iterator[Text]:
+def _unasked(silence: Folded[tuple[str, str]], label_width: int, *, is_first: bool) -> Iterator[Text]:
+    error, hint = silence.value
     if not is_first:
         yield Text()
-    row = Text(host.host.ljust(label_width), style="bold").append(" " * _GAP)
-    yield row.append("not asked", style="not bold magenta").append(f"   {safe(host.error)}", style="not bold")
-    if host.hint:
-        yield Text(f"  {safe(host.hint)}", style="dim")
+    row = Text(silence.label.ljust(label_width), style="bold").append(" " * _GAP)
+    yield row.append("not asked", style="not bold magenta").append(f"   {safe(error)}", style="not bold")
+    if hint:
+        yield Text(f"  {safe(hint)}", style="dim")
 
 
 def _engine(answer: SourceAnswer) -> str:

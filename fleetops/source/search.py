@@ -165,8 +165,7 @@ def parse_search(outcome: Outcome, folder: str) -> Found:
     """
     if outcome.timed_out:
         raise FleetopsError(f"the search in {folder} did not end within {DEADLINE_S:g} s")
-    if outcome.status == _BAD_PATTERN:
-        raise UsageError(f"grep refuses the pattern: {outcome.said.removeprefix('grep: ')}")
+    check_pattern(outcome)
     if outcome.status == _NO_FOLDER:
         raise FleetopsError(f"cannot search {folder}: no such file or folder")
     try:
@@ -185,6 +184,12 @@ def parse_search(outcome: Outcome, folder: str) -> Found:
         ),
         warnings=tuple(word.removeprefix(_WARNING) for word in words if word.startswith(_WARNING)),
     )
+
+
+def check_pattern(outcome: Outcome) -> None:
+    """Raises UsageError, in grep's own words, where this outcome of a search says that grep refuses the pattern."""
+    if outcome.status == _BAD_PATTERN:
+        raise UsageError(f"grep refuses the pattern: {outcome.said.removeprefix('grep: ')}")
 
 
 def _answer(printed: str) -> SourceAnswer:
