@@ -65,9 +65,7 @@ USER = Field(
     otherwise="ssh_config's, else your own name",
 )
 PORT = Field("port", Whole(1, 65_535), "the SSH port", otherwise="ssh_config's, else 22")
-LABELS = Field(
-    "labels", MapOf(_LABEL, "labels", NAME), "free words about the host, for people and for grouping"
-)
+LABELS = Field("labels", MapOf(_LABEL, "labels", NAME), "free words about the host, for people")
 MACHINE_ID = Field(
     "machine-id",
     _MACHINE_ID,

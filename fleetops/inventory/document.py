@@ -101,21 +101,23 @@ def parse_document(content: bytes, file: str, problems: Problems) -> Entry | Non
     if text is None:
         return None
     try:
-        node = _Reader(text, file, problems).get_single_node()
+        return _parse(text, top, problems)
     except yaml.MarkedYAMLError as error:
         _add_syntax_error(error, top, problems)
-        return None
     except yaml.reader.ReaderError as error:
         place = _mark_at(text, error.position, file)
         problems.add(place, f"character #x{error.character:02x} does not belong in a YAML file")
-        return None
     except RecursionError:
         problems.add(top, "nested too deeply to be read")
-        return None
+    return None
+
+
+def _parse(text: str, top: Mark, problems: Problems) -> Entry | None:
+    node = _Reader(text, top.file, problems).get_single_node()
     if node is None:
         problems.add(top, "the file is empty")
         return None
-    return _Converter(file, problems).entry(node, "", None)
+    return _Converter(top.file, problems).entry(node, "", None)
 
 
 def _decode(content: bytes, file: str, problems: Problems) -> str | None:
