@@ -10,7 +10,7 @@ from fleetops.lab.fleet import LabHost, gpus_of, guests_of, lab_host
 from fleetops.lab.kernel import MemoryUse, cgroup, meminfo
 from fleetops.lab.paths import Layout
 from fleetops.lab.root import ENGINE_SOURCE, MODELS
-from fleetops.lab.spec import LIBRARY, PACKAGE, RUN, SHARE, TOOLS, HostSpec, python_command, write_spec
+from fleetops.lab.spec import BYTECODE, LIBRARY, PACKAGE, RUN, SHARE, TOOLS, HostSpec, write_spec
 
 NODE_TOOLS = {"nvidia-smi": "nvidia_smi"}
 HYPERVISOR_TOOLS = {
@@ -35,6 +35,13 @@ _FOLDERS = (
     "opt",
     "srv",
 )
+_PROGRAM = f"""#!{{python}} -IS
+import sys
+sys.path.insert(0, "{LIBRARY}")
+sys.pycache_prefix = "{BYTECODE}"
+from fleetops.lab.tools.{{module}} import main
+sys.exit(main())
+"""
 _BYSTANDER = """import pathlib, time
 
 # Somebody else's job on this machine: counts in its own file, holds no GPU, and must survive any recovery.
@@ -153,9 +160,7 @@ def _write_tools(disk: Path, host: LabHost) -> None:
     if host.kind == "hypervisor":
         tools = tools | HYPERVISOR_TOOLS
     for name, module in tools.items():
-        argv = python_command(python_program(), f"fleetops.lab.tools.{module}", str(LIBRARY))
-        words = " ".join(f"'{word}'" if set(word) & set(" ;'") else word for word in argv)
-        (programs / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        (programs / name).write_text(_PROGRAM.format(python=TOOLS / "bin/python3", module=module))
         (programs / name).chmod(0o755)
 
 

@@ -1,0 +1,125 @@
+"""nvidia-smi, as far as fleetops and an operator's fingers use it. The driver behind it is `fleetops.lab.driver`."""
+
+import sys
+from collections.abc import Sequence
+
+from fleetops.lab.driver import VERSION, Driver
+from fleetops.lab.tools import smi_change, smi_query
+from fleetops.lab.tools.smi_view import View, views
+from fleetops.lab.tools.smi_xml import report
+
+BAD_ARGUMENT = 2
+NOT_FOUND = 6
+NO_DRIVER = 9
+_TAKES_VALUE = {"-i": "id", "--id": "id", "-pm": "persistence", "--persistence-mode": "persistence"}
+_FLAGS = {
+    "-L": "list",
+    "--list-gpus": "list",
+    "-q": "query",
+    "--query": "query",
+    "-x": "xml",
+    "--xml-format": "xml",
+    "-r": "reset",
+    "--gpu-reset": "reset",
+    "--help-query-gpu": "help-query-gpu",
+    "--version": "version",
+}
+_VALUES = ("--query-gpu", "--query-compute-apps", "--format", "--id", "--persistence-mode")
+
+
+class BadArgument(ValueError):  # noqa: N818 - named for what the tool says
+    """What the command line asks for is not known; the message is what the tool prints."""
+
+
+def main() -> int:
+    """Run with the command line's arguments."""
+    try:
+        return _run(_parse(sys.argv[1:]))
+    except BadArgument as error:
+        print(error)
+        return BAD_ARGUMENT
+    except smi_query.UnknownField as error:
+        print(f'Field "{error}" is not a valid field to query.\n')
+        return BAD_ARGUMENT
+
+
+def _parse(words: Sequence[str]) -> dict[str, str]:
+    asked: dict[str, str] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if equals and name in _VALUES:
+            asked[_TAKES_VALUE.get(name, name.lstrip("-"))] = value
+        elif word in _TAKES_VALUE and rest:
+            asked[_TAKES_VALUE[word]] = rest.pop(0)
+        elif word in _FLAGS:
+            asked[_FLAGS[word]] = ""
+        else:
+            raise BadArgument(
+                f"Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n\n{word}"
+            )
+    return asked
+
+
+def _run(asked: dict[str, str]) -> int:
+    if "version" in asked:
+        print(
+            f"NVIDIA-SMI version  : {VERSION}\nNVML version        : 570.133\nDRIVER version      : {VERSION}"
+        )
+        return 0
+    if "help-query-gpu" in asked:
+        print("\n".join(f'"{name}"' for name in smi_query.FIELDS))
+        return 0
+    driver = Driver()
+    try:
+        attached = views(driver)
+    except FileNotFoundError:
+        attached = []
+    if not attached:
+        print("No devices were found")
+        return NOT_FOUND
+    shown = _select(attached, asked["id"]) if "id" in asked else attached
+    if not shown:
+        print(f"No devices were found matching {asked['id']}")
+        return NOT_FOUND
+    return _answer(driver, asked, shown, len(attached))
+
+
+def _select(attached: Sequence[View], ids: str) -> list[View]:
+    """GPUs by index, UUID or PCI address, as `-i` takes them; all must exist."""
+    names = [name.strip().lower() for name in ids.split(",")]
+    found = []
+    for name in names:
+        match = [view for view in attached if name in _names(view)]
+        if not match:
+            return []
+        found += match
+    return found
+
+
+def _names(view: View) -> set[str]:
+    bdf = view.gpu.bdf.lower()
+    return {str(view.index), view.gpu.uuid.lower(), bdf, bdf.removeprefix("0000")}
+
+
+def _answer(driver: Driver, asked: dict[str, str], shown: list[View], attached: int) -> int:
+    if "reset" in asked:
+        return smi_change.reset(driver, shown)
+    if "persistence" in asked:
+        if asked["persistence"] not in {"0", "1"}:
+            raise BadArgument(f"Invalid persistence mode: {asked['persistence']}")
+        return smi_change.set_persistence(driver, shown, on=asked["persistence"] == "1")
+    options = asked.get("format", "").split(",")
+    if "list" in asked:
+        text = smi_query.listing(shown)
+    elif "query-gpu" in asked:
+        text = smi_query.gpu_table(shown, asked["query-gpu"], options)
+    elif "query-compute-apps" in asked:
+        text = smi_query.app_table(shown, asked["query-compute-apps"], options)
+    elif "query" in asked or "xml" in asked:
+        text = report(shown, attached)
+    else:
+        text = smi_query.table(shown)
+    sys.stdout.write(text)
+    return 0
