@@ -18,6 +18,7 @@ from pathlib import Path
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_NAME = 15
+CLONE_NEWPID = 0x20000000
 IPC_PRIVATE, IPC_CREAT = 0, 0o1000
 
 
@@ -65,7 +66,7 @@ def command(argv, environment):
     }
 
 
-def start(name, **options):
+def start(name, wait=True, **options):
     """A process that has come to where its scene wants it, and stays there."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -79,6 +80,9 @@ def start(name, **options):
         finally:
             os._exit(1)
     os.close(writer)
+    if not wait:
+        os.close(reader)
+        return {"pid": pid, "said": None}
     with os.fdopen(reader) as lines:
         said = json.loads(lines.readline() or "null")
     return {"pid": pid, "said": said}
@@ -146,6 +150,44 @@ def sysv(ready):
     forever()
 
 
+def stuck(_, fifo="/dev/stuck"):
+    """In state D: the parent of a vfork waits until its child execs, and that waits for a writer of a FIFO."""
+    set_name("stuck")
+    os.mkfifo(fifo)
+    os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, fifo, os.O_RDONLY, 0)])
+
+
+def unowned(ready, port=0):
+    """A port that listens and that no descriptor shows: the socket is under way in a message that nobody reads."""
+    server = socket.socket()
+    server.bind(("127.0.0.1", port))
+    server.listen()
+    one, other = socket.socketpair()
+    socket.send_fds(one, [b"x"], [server.fileno()])
+    said = server.getsockname()[1]
+    server.close()
+    ready(said, other.fileno())
+    forever()
+
+
+def container(ready, paths=(), comm="python3", depth=1):
+    """The first process of a pid namespace of its own, whose pid it says; `depth` 2: one more inside that one.
+
+    In the innermost lives a process that holds these files.
+    """
+    LIBC.unshare(CLONE_NEWPID)
+    child = os.fork()
+    if child:
+        ready(child)
+        forever()
+    if depth > 1:
+        container(lambda *_: None, paths, comm, depth - 1)
+    if os.fork() == 0:
+        set_name(comm)
+        holder(lambda *_: None, paths)
+    forever()
+
+
 def ghost(ready, comm="ghost", size_bytes=32 << 20, shm="", port=0):
     """A leader that exits while a thread goes on: the thread holds a port, device files and shared memory."""
     set_name(comm)
@@ -162,7 +204,10 @@ def ghost(ready, comm="ghost", size_bytes=32 << 20, shm="", port=0):
 
 
 DOINGS = {"run": command, "start": start}
-SCENES = {one.__name__: one for one in (idle, program, zombie, listener, holder, mapper, sysv, ghost)}
+SCENES = {
+    one.__name__: one
+    for one in (idle, program, zombie, listener, holder, mapper, sysv, stuck, unowned, container, ghost)
+}
 
 if __name__ == "__main__":
     main()

@@ -2,11 +2,21 @@
 
 import socket
 import sys
+import time
 from dataclasses import replace
 
 import pytest
 
-from fleetops.facts import engine_source, holders, identity, listeners, memory, processes, segments
+from fleetops.facts import (
+    engine_source,
+    holders,
+    host_holders,
+    identity,
+    listeners,
+    memory,
+    processes,
+    segments,
+)
 from fleetops.model.fact import Missing
 
 MIB = 2**20
@@ -14,6 +24,12 @@ MIB = 2**20
 
 def process_of(table, pid):
     return next(process for process in table if process.pid == pid)
+
+
+def wait_until(holds):
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end, "it did not come about in 20 s"
 
 
 def test_a_running_process_is_read_with_its_argv_as_it_is(host):
@@ -65,6 +81,13 @@ def test_a_zombie_leader_with_a_live_thread_still_holds_memory_device_port_and_s
     assert (segment.name, segment.creator_pid, segment.mappers) == (shm, 4, (pid,))
 
 
+def test_a_process_in_the_kernel_that_no_signal_reaches_shows_as_d(host):
+    pid, _ = host.start("stuck", wait=False)
+    host.wait_for_state(pid, "D")
+    process = process_of(host.read(processes.FACT), pid)
+    assert (process.state, process.is_alive) == ("D", True)
+
+
 def test_the_reading_does_not_show_itself(host):
     table = host.read(processes.FACT)
     assert [process.pid for process in table] == [1]
@@ -102,6 +125,39 @@ def test_holders_are_told_by_process_and_file(host):
     ]
 
 
+def proxmox_tools(folder, init_pid):
+    """pct and lxc-info of a host on which container 174 runs, with this first process, and 175 does not."""
+    (folder / "pct").write_text(
+        "#!/bin/sh\n"
+        "echo 'VMID       Status     Lock         Name'\n"
+        "echo '174        running                 node-174'\n"
+        "echo '175        stopped    backup       node-175'\n"
+    )
+    (folder / "lxc-info").write_text(f'#!/bin/sh\ntest "$2" = 174 && echo {init_pid}\n')
+    for tool in ("pct", "lxc-info"):
+        (folder / tool).chmod(0o755)
+    return f"{folder}:/usr/bin:/bin"
+
+
+def test_a_hypervisor_tells_a_containers_holder_from_its_own(host, tmp_path):
+    own, _ = host.start("holder", paths=["/dev/nvidiactl"])
+    _, (init,) = host.start("container", paths=["/dev/nvidia1"])
+    path = proxmox_tools(tmp_path, init)
+    wait_until(lambda: len(host.read(holders.FACT)) == 2)
+    found = {one.path: one for one in host.read(host_holders.FACT, PATH=path)}
+    assert (found["/dev/nvidiactl"].pid, found["/dev/nvidiactl"].guest_id) == (own, None)
+    assert (found["/dev/nvidia1"].comm, found["/dev/nvidia1"].guest_id) == ("python3", 174)
+
+
+def test_a_process_below_a_container_belongs_to_it(host, tmp_path):
+    """As with Docker in the container: the process lives in a further pid namespace."""
+    _, (init,) = host.start("container", paths=["/dev/nvidia1"], depth=2)
+    path = proxmox_tools(tmp_path, init)
+    wait_until(lambda: host.read(holders.FACT))
+    (found,) = host.read(host_holders.FACT, PATH=path)
+    assert found.guest_id == 174
+
+
 def test_nobody_holds_a_device_on_an_idle_host(host):
     assert host.read(holders.FACT) == ()
 
@@ -132,6 +188,12 @@ def test_a_listening_port_is_told_with_address_and_owner(host, address):
     pid, (port,) = host.start("listener", address=address)
     (found,) = host.read(listeners.FACT)
     assert (found.port, found.address, found.owners) == (port, address, (pid,))
+
+
+def test_a_port_that_no_descriptor_shows_has_no_owner(host):
+    _, (port, _) = host.start("unowned")
+    (found,) = host.read(listeners.FACT)
+    assert (found.port, found.owners) == (port, ())
 
 
 def test_a_segment_whose_maker_is_dead_and_that_nobody_maps(host):
