@@ -1,0 +1,181 @@
+"""The reset: persistence mode restored whatever happens, the driver's words read, the facts deciding."""
+
+from dataclasses import replace
+
+import pytest
+from node_scenes import NODE, gpu, gpus, holders, hypervisor_readings, incident, missing, observe
+
+from fleetops.model.command import Command, Outcome
+from fleetops.model.errors import FleetopsError, Refused, StepFailed
+from fleetops.model.finding import Observation
+from fleetops.model.fleet import Inventory
+from fleetops.model.gpu import GPUS, Gpus
+from fleetops.model.guest import CLAIMS, DeviceClaim
+from fleetops.model.machine import HOLDERS
+from fleetops.model.plan import Action
+from fleetops.model.units import GIB
+from fleetops.steps.reset_gpus import STEP, plan
+from fleetops.steps.support.base import Situation, Skip
+
+RESET_DONE = "GPU 00000000:10:00.0 was successfully reset.\nAll done.\n"
+IN_USE = "The following GPUs could not be reset:\n  GPU 00000000:1A:00.0: In use by another client\n"
+CLAIM = DeviceClaim(guest_id=174, kind="lxc", minors=tuple(range(8)))
+
+
+def node(held: tuple[int, ...] = (), *, neighbour_held: bool = True, facts=None, **fields) -> Observation:
+    """A node whose GPUs `held` hold memory with nobody behind it; GPU 8 is the neighbour's and in use."""
+    seen = tuple(
+        gpu(index, persistence=True, memory_used_bytes=90 * GIB if index in held else 0, **fields)
+        for index in range(8)
+    )
+    others = (gpu(8, memory_used_bytes=20 * GIB if neighbour_held else 0, persistence=True), gpu(9))
+    on_host = Gpus(driver_version="570", gpus=(*seen, *others))
+    inside = Gpus(driver_version="570", gpus=seen)
+    beside = {**hypervisor_readings(), GPUS: on_host, CLAIMS: (CLAIM,)}
+    return observe(facts={GPUS: inside, **(facts or {})}, on_hypervisor=beside)
+
+
+def situation(observation: Observation) -> Situation:
+    return Situation(
+        inventory=Inventory(path=".", nodes={"node-174": NODE}),  # type: ignore[arg-type]
+        observation=observation,
+        findings=(),
+        before=observation,
+        run_id="run",
+    )
+
+
+class Desk:
+    """Answers changes from a script and shows one observation after the other."""
+
+    def __init__(self, *observations: Observation, answer: Outcome | BaseException | None = None) -> None:
+        self._next = list(observations)
+        self.situation = situation(self._next[0])
+        self.answer = answer or Outcome(status=0, stdout=RESET_DONE)
+        self.changed: list[str] = []
+        self.time = 0.0
+
+    def look(self) -> Situation:
+        if len(self._next) > 1:
+            self._next.pop(0)
+        self.situation = situation(self._next[0])
+        return self.situation
+
+    def change(self, action: Action) -> Outcome:
+        self.changed.append(" ".join(action.command.argv))
+        if "--gpu-reset" not in action.command.argv:
+            return Outcome(status=0)
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    restore = change
+
+    def ask(self, host: str, command: Command) -> Outcome:
+        raise AssertionError
+
+    def tell(self, text: str) -> None:
+        pass
+
+    def wait(self, seconds: float) -> None:
+        self.time += seconds
+
+    def now(self) -> float:
+        return self.time
+
+
+def run(desk: Desk) -> str:
+    return STEP.run(desk, STEP.settle({}))  # type: ignore[arg-type]
+
+
+def test_only_the_gpus_that_hold_memory_are_reset_by_uuid_on_the_hypervisor():
+    [off, reset, on] = plan(situation(node(held=(2, 5))), STEP.settle({})).actions
+    assert reset.host == "pve-01"
+    assert reset.command.argv == ("nvidia-smi", "--gpu-reset", "-i", "GPU-2,GPU-5")
+    assert off.command.argv == ("nvidia-smi", "-pm", "0", "-i", "GPU-2,GPU-5")
+    assert on.command.argv == ("nvidia-smi", "-pm", "1", "-i", "GPU-2,GPU-5")
+
+
+def test_persistence_mode_is_off_before_and_on_again_after():
+    desk = Desk(node(held=(0,)), node())
+    assert run(desk) == "1 GPUs reset"
+    assert [line.split()[1] for line in desk.changed] == ["-pm", "--gpu-reset", "-pm"]
+    assert desk.changed[-1] == "nvidia-smi -pm 1 -i GPU-0"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Outcome(status=255, stdout=IN_USE),
+        Outcome(status=0, stdout=IN_USE),
+        Outcome(status=15, stderr="GPU has fallen off the bus"),
+        Refused("a guard", guard="proxmox-lock"),
+        KeyboardInterrupt(),
+    ],
+    ids=["refused", "refused with status 0", "fallen off", "guard", "interrupted"],
+)
+def test_persistence_mode_is_restored_when_the_reset_does_not_happen(answer):
+    desk = Desk(node(held=(0,)), answer=answer)
+    with pytest.raises((FleetopsError, KeyboardInterrupt)):
+        run(desk)
+    assert desk.changed[-1] == "nvidia-smi -pm 1 -i GPU-0"
+
+
+def test_a_driver_that_refuses_is_quoted():
+    with pytest.raises(StepFailed, match="In use by another client"):
+        run(Desk(node(held=(0,)), answer=Outcome(status=255, stdout=IN_USE)))
+
+
+def test_an_answer_that_was_lost_is_decided_by_the_facts_and_not_repeated():
+    lost = Outcome(status=None, stderr="connection lost")
+    healed = Desk(node(held=(0,)), node(), answer=lost)
+    assert run(healed) == "1 GPUs reset"
+    still_dirty = Desk(node(held=(0,)), answer=lost)
+    with pytest.raises(StepFailed, match="not clean"):
+        run(still_dirty)
+    assert sum("--gpu-reset" in line for line in still_dirty.changed) == 1
+
+
+def test_a_reset_that_says_done_and_did_nothing_fails():
+    with pytest.raises(StepFailed, match="still hold 90 GiB"):
+        run(Desk(node(held=(0,))))
+
+
+def test_clean_gpus_are_left_alone():
+    desk = Desk(node())
+    with pytest.raises(Skip):
+        run(desk)
+    assert desk.changed == []
+
+
+def test_a_gpu_that_asks_for_a_reset_gets_one_though_it_holds_nothing():
+    asking = node(recovery_action="Reset")
+    assert plan(situation(asking), STEP.settle({})).detail.startswith("nvidia-smi --gpu-reset, 8 GPUs")
+
+
+@pytest.mark.parametrize("action", ["Reboot", "Drain and Reset", "SYSTEM_REBOOT"])
+def test_any_other_recovery_action_stops_and_asks(action):
+    desk = Desk(node(held=(0,), recovery_action=action))
+    with pytest.raises(Refused, match="does not answer"):
+        run(desk)
+    assert desk.changed == []
+
+
+def test_while_a_process_holds_the_device_no_reset_is_tried():
+    wedged = replace(
+        observe(
+            *incident(),
+            facts={HOLDERS: holders(4137)},
+            on_hypervisor={GPUS: gpus(10, memory_used_bytes=GIB), CLAIMS: (CLAIM,)},
+        )
+    )
+    desk = Desk(wedged)
+    with pytest.raises(StepFailed, match=r"4137 in D state .* holds"):
+        run(desk)
+    assert desk.changed == []
+
+
+def test_gpus_that_cannot_be_read_are_not_reset():
+    unknown = observe(on_hypervisor={GPUS: missing(), CLAIMS: (CLAIM,)})
+    with pytest.raises(Refused, match="could not be read on pve-01"):
+        run(Desk(unknown))
