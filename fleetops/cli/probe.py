@@ -29,13 +29,14 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     from fleetops.inventory import select_hosts
     from fleetops.model.fleet import Node
     from fleetops.render.probe import probe_json, probe_screen
+    from fleetops.store.database import Store
 
     inventory = world.inventory(args)
     nodes = [host for host in select_hosts(inventory, args.hosts, of="nodes") if isinstance(host, Node)]
     order = {node.name: place for place, node in enumerate(nodes)}
     output = world.output(args)
     with world.connections(inventory) as connections:
-        found = probe_nodes(connections, inventory, nodes, pss=not args.fast)
+        found = probe_nodes(connections, inventory, nodes, Store(world.state(inventory)), pss=not args.fast)
         reports = sorted(found, key=lambda report: order[report.node.name])
     if output.wants_json:
         output.json(probe_json(reports))

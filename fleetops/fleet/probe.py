@@ -1,8 +1,9 @@
 """Probing nodes: everything about each, judged and added up; one node's silence costs only itself."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from fleetops.checks import judge
 from fleetops.engines import engine
@@ -21,21 +22,29 @@ from fleetops.ssh.fanout import fan_out
 _READY_DEADLINE_S = 5.0
 _OK, _NOT_FOUND = 200, 404
 
-Baselines = Callable[[Node], Baseline | None]
+
+class Memory(Protocol):
+    """What was recorded of nodes before; `store.database.Store` is one."""
+
+    def baseline(self, node: str) -> Baseline | None:
+        """How the idle node looked."""
+
+    def machine_id(self, name: str) -> str:
+        """Its machine-id, "" where none was recorded."""
 
 
 def probe_nodes(
-    sessions: Sessions,
-    inventory: Inventory,
-    nodes: Sequence[Node],
-    *,
-    baselines: Baselines = lambda _node: None,
-    pss: bool = True,
+    sessions: Sessions, inventory: Inventory, nodes: Sequence[Node], recorded: Memory, *, pss: bool = True
 ) -> Iterator[Report]:
-    """One report for each node, as they come in; a node that does not answer has one as well."""
+    """One report for each node, as they come in; a node that does not answer has one as well.
+
+    `pss` reads the proportional share of each process (slower on a node with very many), else RSS stands for it.
+    """
 
     def work(node: Node) -> Report:
-        return probe_node(sessions, inventory, node, baseline=baselines(node), pss=pss)
+        known = replace(node, machine_id=node.machine_id or recorded.machine_id(node.name))
+        observation = observe(sessions, inventory, known, baseline=recorded.baseline(node.name), pss=pss)
+        return report_on(sessions, observation)
 
     for result in fan_out(nodes, work):
         if result.value is not None:
@@ -45,22 +54,14 @@ def probe_nodes(
             yield Report(node=result.item, error=error.message, hint=error.hint)
 
 
-def probe_node(
-    sessions: Sessions,
-    inventory: Inventory,
-    node: Node,
-    *,
-    baseline: Baseline | None = None,
-    pss: bool = True,
-) -> Report:
-    """Observe, ask the service's readiness endpoint where its port listens, judge, add up."""
-    observation = observe(sessions, inventory, node, baseline=baseline, pss=pss)
+def report_on(sessions: Sessions, observation: Observation) -> Report:
+    """Ask the service's readiness endpoint where its port listens; judge, and add up."""
     return Report(
-        node=node,
+        node=observation.node,
         observation=observation,
         summary=summarise(observation, ask_port(sessions, observation)),
         findings=judge(observation),
-        engine_title=engine(node.engine).title,
+        engine_title=engine(observation.node.engine).title,
         error=silence(observation.node_facts),
     )
 

@@ -134,13 +134,20 @@ def gpu_use(observation: Observation) -> GpuUse | None:
         return None
     idle = observation.baseline.gpu_used_bytes if observation.baseline else {}
     held = {gpu.index: _held_bytes(gpu, idle) for gpu in gpus.gpus}
+    holders = gpu_holders(observation)
+    opened = _opened_paths(observation, holders or ())
     return GpuUse(
         expected=observation.node.gpus,
         seen=len(gpus.gpus),
         total_bytes=sum(gpu.memory_total_bytes for gpu in gpus.gpus),
         held_bytes=sum(held.values()),
         holding=tuple(index for index, size in held.items() if size),
-        holders=gpu_holders(observation),
+        ownerless=tuple(
+            gpu.index for gpu in gpus.gpus if held[gpu.index] and f"/dev/nvidia{gpu.minor}" not in opened
+        )
+        if holders is not None
+        else (),
+        holders=holders,
         actions=_actions(gpus),
         failing={
             gpu.index: tuple(f"{field}: {text}" for field, text in gpu.failing)
@@ -154,6 +161,12 @@ def gpu_use(observation: Observation) -> GpuUse | None:
 def _held_bytes(gpu: Gpu, idle: dict[str, int]) -> int:
     beyond = gpu.memory_used_bytes - idle.get(gpu.uuid, 0)
     return beyond if beyond > GPU_NOISE_BYTES else 0
+
+
+def _opened_paths(observation: Observation, holders: tuple[GpuHolder, ...]) -> set[str]:
+    """The device files that a process of some purpose has open; the driver's daemons open all of them."""
+    pids = {holder.pid for holder in holders if holder.kind != "driver daemon"}
+    return {holder.path for holder in observation.node_facts.value(HOLDERS) or () if holder.pid in pids}
 
 
 def _actions(gpus: Gpus) -> dict[str, tuple[int, ...]]:

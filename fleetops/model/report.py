@@ -80,6 +80,7 @@ class GpuUse:
         expected: how many the inventory says; None where it does not.
         held_bytes: used beyond the idle baseline, over all GPUs; use below the noise threshold counts as idle.
         holding: the indices of the GPUs that hold memory.
+        ownerless: those of them that no process but the driver's own daemons has open; empty where that is not known.
         holders: processes with GPU device files open; None where that could not be read.
         actions: the driver's recovery action -> indices, for those that ask for one.
         failing: index -> field and failure text, for GPUs that report one.
@@ -90,19 +91,11 @@ class GpuUse:
     total_bytes: int
     held_bytes: int
     holding: tuple[int, ...] = ()
+    ownerless: tuple[int, ...] = ()
     holders: tuple[GpuHolder, ...] | None = None
     actions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     failing: dict[int, tuple[str, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-
-    @property
-    def ownerless(self) -> bool:
-        """Memory is held, and no process is known to hold it; the driver's own daemons do not count."""
-        return bool(
-            self.held_bytes
-            and self.holders is not None
-            and all(holder.kind == "driver daemon" for holder in self.holders)
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,13 @@
 """The screen an operator looks at first: each node's facts in the order an eye needs them, the next command last."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.text import Text
 
 from fleetops.model.engine import ENGINE_SOURCE
-from fleetops.model.finding import Severity
+from fleetops.model.finding import Finding, Severity
 from fleetops.model.guest import GUEST
 from fleetops.model.jsonable import jsonable
 from fleetops.model.machine import IDENTITY
@@ -27,6 +28,25 @@ _VERDICT_STYLE = {
     Verdict.UNCLEAN: "bold yellow",
     Verdict.WEDGED: "bold red",
     Verdict.UNKNOWN: "bold magenta",
+}
+# What an operator acts on first; what is unknown comes before what is well.
+_GRAVITY = (Severity.OK, Severity.UNKNOWN, Severity.WARNING, Severity.CRITICAL)
+# Checks whose finding a row of facts tells already, with more around it. A check that is not here gets its own row.
+_TOLD_BY = {
+    "ghost-leaders": "ranks",
+    "ranks-dead": "ranks",
+    "ranks-in-d-state": "ranks",
+    "gpu-count": "GPUs",
+    "gpu-failing": "GPUs",
+    "gpu-memory-held": "GPUs",
+    "gpu-wants-reset": "GPUs",
+    "gpu-wants-reboot": "GPUs",
+    "memory-low": "memory",
+    "memory-missing": "memory",
+    "port-held": "port",
+    "leftovers": "leftovers",
+    "guest-locked": "hypervisor",
+    "unreachable": "unknown",
 }
 _SEVERITY_STYLE = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.UNKNOWN: "magenta"}
 
@@ -115,13 +135,7 @@ def _place(report: Report) -> str:
 
 
 def _body(group: Sequence[Report], width: int) -> list[Text]:
-    report = group[0]
-    rows = (
-        [Row(label="unknown", says=report.error, style="magenta")]
-        if report.observation is None
-        else probe_rows(report)
-    )
-    rows += list(_finding_rows(report))
+    rows = list(_rows(group[0]))
     lines = [Text(), *lay_out(rows, width)] if rows else []
     commands = list(dict.fromkeys(_next_commands(group)))
     return (
@@ -131,20 +145,41 @@ def _body(group: Sequence[Report], width: int) -> list[Text]:
     )
 
 
-def _finding_rows(report: Report) -> Iterator[Row]:
+def _rows(report: Report) -> Iterator[Row]:
+    """The facts, each label in the colour of the worst that the checks found there, then what no fact row tells."""
+    if report.observation is None:
+        yield Row(label="unknown", says=report.error, style=_SEVERITY_STYLE[Severity.UNKNOWN])
+        return
+    facts = probe_rows(report)
+    labels = {row.label for row in facts}
+    worst: dict[str, Severity] = {}
+    for finding in reversed(report.findings):
+        worst[_told_by(finding, report)] = finding.severity
+    for row in facts:
+        yield replace(row, style=_SEVERITY_STYLE.get(worst.get(row.label, Severity.OK), ""))
     for finding in report.findings:
-        yield Row(
-            label=finding.severity.word,
-            says=finding.subject,
-            note=finding.evidence,
-            style=_SEVERITY_STYLE.get(finding.severity, ""),
-        )
+        if _told_by(finding, report) not in labels - {""}:
+            style = _SEVERITY_STYLE.get(finding.severity, "")
+            yield Row(label=finding.severity.word, says=finding.subject, note=finding.evidence, style=style)
+
+
+def _told_by(finding: Finding, report: Report) -> str:
+    """The label of the row that tells a finding already; "" for a check that this screen does not know."""
+    if finding.severity is Severity.UNKNOWN:
+        return "unknown"
+    label = _TOLD_BY.get(finding.check, "")
+    return report.node.hypervisor if label == "hypervisor" else label
 
 
 def _next_commands(group: Sequence[Report]) -> Iterator[str]:
+    """What the worst findings of each node call for; a larger remedy does what a smaller one would."""
     for report in group:
-        for finding in report.findings:
-            if finding.next:
-                yield finding.next
+        named = [finding for finding in report.findings if finding.next and not _is_this_screen(finding)]
+        gravest = max((_GRAVITY.index(finding.severity) for finding in named), default=0)
+        yield from (finding.next for finding in named if _GRAVITY.index(finding.severity) == gravest)
         if report.hint:
             yield report.hint
+
+
+def _is_this_screen(finding: Finding) -> bool:
+    return finding.next.split()[:2] == ["fleetops", "probe"]

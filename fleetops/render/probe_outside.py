@@ -43,7 +43,6 @@ def hypervisor_rows(report: Report) -> Iterator[Row]:
         label=observation.hypervisor.name,
         says=", ".join(said) if said else "no lock, no running task",
         note=_holders(observation, facts),
-        style="yellow" if said else "",
     )
 
 
@@ -84,7 +83,7 @@ def missing_rows(report: Report) -> Iterator[Row]:
             where = "" if facts is observation.node_facts else f" (on {facts.host})"
             everything = len(names) == len(facts.readings) > 1
             says = f"everything on {facts.host}" if everything else ", ".join(names) + where
-            yield Row(label=label, says=says, note=reason, style="magenta")
+            yield Row(label=label, says=says, note=reason)
             label = ""
 
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from fleetops.model.finding import Severity
 from fleetops.model.machine import IDENTITY, Process
 from fleetops.model.nodeset import fold_names
 from fleetops.model.report import GpuHolder, GpuUse, MemoryUse, PortUse, RankUse, Report, Verdict
@@ -14,7 +13,6 @@ from fleetops.render.rows import Row
 
 # Less than this part of a node's memory, unexplained, is the kernel's own and not worth a word.
 _NOTABLE_SHARE = 0.02
-_SEVERITY_STYLE = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.UNKNOWN: "magenta"}
 _TICKS_PER_S = 100  # USER_HZ, fixed in the kernel's interface on every platform that has GPUs
 
 
@@ -37,7 +35,6 @@ def probe_rows(report: Report) -> list[Row]:
                 label="leftovers",
                 says=f"{_count(summary.leftovers.count, 'segment')}, {_size(summary.leftovers.size_bytes)}",
                 note="shared memory of dead owners that nobody has mapped",
-                style=_SEVERITY_STYLE[Severity.WARNING],
             )
         )
     return [*rows, *hypervisor_rows(report), *missing_rows(report)]
@@ -46,7 +43,7 @@ def probe_rows(report: Report) -> list[Row]:
 def _labelled(label: str, rows: Iterable[Row]) -> Iterator[Row]:
     """The label stands before the first row only."""
     for place, row in enumerate(rows):
-        yield Row(label="" if place else label, says=row.says, note=row.note, style=row.style)
+        yield Row(label="" if place else label, says=row.says, note=row.note)
 
 
 def _count(number: int, noun: str) -> str:
@@ -61,7 +58,7 @@ def _service_rows(report: Report) -> Iterator[Row]:
     observation = report.observation
     for service in observation.services if observation else ():
         if service.launcher is None:
-            yield Row(label="service", says="launcher gone", note="its ranks are orphans", style="bold red")
+            yield Row(label="service", says="launcher gone", note="its ranks are orphans")
             continue
         age = _age(service.launcher, report)
         yield Row(
@@ -95,12 +92,10 @@ def _against_profile(report: Report, flags: dict[str, str]) -> str:
 def _memory_rows(memory: MemoryUse) -> Iterator[Row]:
     gone, total = show_gb(memory.gone_bytes).removesuffix(" GB"), show_gb(memory.total_bytes)
     left = show_gb(memory.available_bytes).removesuffix(" GB")
-    tight = memory.available_bytes < memory.total_bytes * _NOTABLE_SHARE * 2
     yield Row(
         label="memory",
         says=f"{gone} of {total} gone, {left} available",
         note=", ".join(_memory_notes(memory)),
-        style=_SEVERITY_STYLE[Severity.CRITICAL] if tight else "",
     )
 
 
@@ -135,12 +130,10 @@ def _gpu_rows(gpus: GpuUse) -> Iterator[Row]:
     count = str(gpus.seen) if gpus.expected is None else f"{gpus.seen} of {gpus.expected}"
     held, total = show_gib(gpus.held_bytes).removesuffix(" GiB"), show_gib(gpus.total_bytes)
     where = "" if len(gpus.holding) in {0, gpus.seen} else f" on GPU {indices(gpus.holding)}"
-    short = gpus.expected is not None and gpus.seen < gpus.expected
     yield Row(
         label="GPUs",
         says=f"{count}, {held} of {total} held{where}" if gpus.held_bytes else f"{count}, {total}, none held",
         note=_by_whom(gpus),
-        style=_SEVERITY_STYLE[Severity.CRITICAL] if short or gpus.ownerless or gpus.failing else "",
     )
     for action, numbers in gpus.actions.items():
         yield Row(says=f"driver asks for: {action}", note=f"GPU {indices(numbers)}")
@@ -153,11 +146,13 @@ def _gpu_rows(gpus: GpuUse) -> Iterator[Row]:
 def _by_whom(gpus: GpuUse) -> str:
     if gpus.holders is None:
         return "who holds them could not be read" if gpus.held_bytes else ""
+    words = []
+    if gpus.holders:
+        words.append(f"{'by' if gpus.held_bytes else 'open in'} {', '.join(_holder_groups(gpus.holders))}")
     if gpus.ownerless:
-        return "by nobody: no process here has them open, only a reset frees it"
-    if not gpus.holders:
-        return ""
-    return f"{'by' if gpus.held_bytes else 'open in'} {', '.join(_holder_groups(gpus.holders))}"
+        which = "by nobody" if gpus.ownerless == gpus.holding else f"GPU {indices(gpus.ownerless)} by nobody"
+        words.append(f"{which}: no process here has them open, only a reset frees it")
+    return "; ".join(words)
 
 
 def _holder_groups(holders: tuple[GpuHolder, ...]) -> Iterator[str]:
@@ -176,21 +171,18 @@ def _holder_groups(holders: tuple[GpuHolder, ...]) -> Iterator[str]:
 
 
 def _rank_rows(ranks: RankUse) -> Iterator[Row]:
-    critical = _SEVERITY_STYLE[Severity.CRITICAL]
     if ranks.zombies:
-        yield Row(says=_count(len(ranks.zombies), "zombie"), note=_why_not_reaped(ranks), style=critical)
+        yield Row(says=_count(len(ranks.zombies), "zombie"), note=_why_not_reaped(ranks))
     if ranks.ghosts:
         leaders = _count(len(ranks.ghosts), "zombie leader")
         yield Row(
             says=f"{leaders}, threads alive",
             note=f"memory, GPUs and port still held; ps shows 0 ({_pids(ranks.ghosts)})",
-            style=critical,
         )
     if ranks.stuck:
         yield Row(
             says=f"{len(ranks.stuck)} in D",
             note=f"waits inside the kernel; SIGKILL acts only when it returns ({_pids(ranks.stuck)})",
-            style=_SEVERITY_STYLE[Severity.WARNING],
         )
     if ranks.live:
         of = f" of {ranks.expected}" if ranks.expected is not None else ""
@@ -222,8 +214,7 @@ def _port_rows(port: PortUse, report: Report) -> Iterator[Row]:
     note = f"held by {owners}" if owners else "no process that can be seen here has it open"
     if port.answer:
         note = f"{note}; {port.answer}"
-    style = "" if owners and not port.silent else _SEVERITY_STYLE[Severity.CRITICAL]
-    yield Row(label="port", says=says, note=note, style=style)
+    yield Row(label="port", says=says, note=note)
 
 
 def _owner(process: Process) -> str:

@@ -90,6 +90,13 @@ def ghost(number: int) -> Process:
     return rank(number, state="Z", threads=2, cmdline=(), rss_bytes=0, live_threads=threads)
 
 
+def opened(*threads: tuple[int, int]) -> tuple[Holder, ...]:
+    """Every CUDA process has all GPUs' device files open, not only its own (pid, thread)."""
+    return tuple(
+        Holder(pid=pid, tid=tid, path=f"/dev/nvidia{gpu}") for pid, tid in threads for gpu in range(8)
+    )
+
+
 def gpus(used_bytes: int, *, count: int = 8, action: str = "None") -> Gpus:
     return Gpus(
         driver_version="570.124.06",
@@ -203,10 +210,10 @@ def serving(idle: Observation, changed: Changed) -> Observation:
     return changed(
         idle,
         {
-            MEMORY: Memory(total_bytes=449 * GB, available_bytes=11 * GB, free_bytes=9 * GB, shmem_bytes=0),
+            MEMORY: Memory(total_bytes=449 * GB, available_bytes=61 * GB, free_bytes=50 * GB, shmem_bytes=0),
             PROCESSES: (INIT, LAUNCHER, *ranks),
             LISTENERS: (Listener(port=30000, address="0.0.0.0", inode=7, owners=(4121,)),),
-            HOLDERS: tuple(Holder(pid=one.pid, tid=one.pid, path="/dev/nvidia0") for one in ranks),
+            HOLDERS: opened(*((one.pid, one.pid) for one in ranks)),
             GPUS: gpus(90 * GIB),
         },
         outside={HOST_HOLDERS: outside(8).readings["host-holders"]},
@@ -226,11 +233,7 @@ def wedged(idle: Observation, changed: Changed) -> Observation:
             ),
             PROCESSES: (INIT, LAUNCHER, *ranks),
             LISTENERS: (Listener(port=30000, address="0.0.0.0", inode=7, owners=()),),
-            HOLDERS: (
-                Holder(pid=4135, tid=4205, path="/dev/nvidia0"),
-                Holder(pid=4136, tid=4206, path="/dev/nvidia0"),
-                Holder(pid=4137, tid=4137, path="/dev/nvidia0"),
-            ),
+            HOLDERS: opened((4135, 4205), (4136, 4206), (4137, 4137)),
             SEGMENTS: tuple(
                 Segment(name=f"/dev/shm/sgl_shm_x_{pid}_a", kind="posix", size_bytes=3 * GB, creator_pid=pid)
                 for pid in range(4130, 4134)

@@ -134,3 +134,29 @@ def test_json_carries_facts_gaps_and_findings(wedged: Observation, changed: Chan
 def test_json_of_a_silent_node_says_why(idle: Observation) -> None:
     body = probe_json([Report(node=idle.node, error="no answer", hint="look")])
     assert body["hosts"] == [{"host": "node-174", "verdict": "unknown", "error": "no answer", "hint": "look"}]
+
+
+def test_a_finding_that_a_row_tells_already_is_not_said_again(wedged: Observation) -> None:
+    told = replace(RANKS_DEAD, check="ranks-dead", evidence="said elsewhere")
+    assert "said elsewhere" not in screen(report(wedged, told))
+
+
+def test_a_finding_of_a_check_that_the_screen_does_not_know_gets_a_row(wedged: Observation) -> None:
+    assert "  critical    ranks dead" in screen(report(wedged, RANKS_DEAD))
+
+
+def test_a_label_has_the_colour_of_the_worst_found_there(wedged: Observation) -> None:
+    told = replace(RANKS_DEAD, check="memory-low")
+    milder = replace(RANKS_DEAD, check="memory-missing", severity=Severity.WARNING)
+    drawn = probe_screen([report(wedged, told, milder)], 160)
+    styles = {drawn.plain[span.start : span.end]: str(span.style) for span in drawn.spans}
+    assert styles["memory"] == "bold red"
+
+
+def test_a_larger_remedy_stands_for_the_smaller_ones(wedged: Observation) -> None:
+    smaller = replace(RANKS_DEAD, severity=Severity.WARNING, next="fleetops kill node-174 --dry-run")
+    again = replace(RANKS_DEAD, next="fleetops probe node-174")
+    shown = screen(report(wedged, RANKS_DEAD, again, smaller))
+    assert "fleetops recover node-174 --dry-run" in shown
+    assert "fleetops kill" not in shown
+    assert "fleetops probe" not in shown
