@@ -205,7 +205,8 @@ def _cropped(text: Text, width: int | None, column: int) -> Text:
         return text
     room = max(width - column - 2, _LEAST_TEXT // 2)
     first = text.spans[0] if text.spans else None
-    if first and text.cell_len > room and first.end > room - 1:
-        text = Text("…", style=text.style) + text[max(0, first.start - room // 4) :]
+    before = first.start - room // 4 if first else 0
+    if first and before > 0 and text.cell_len > room and first.end > room - 1:
+        text = Text("…", style=text.style) + text[before:]
     text.truncate(room, overflow="ellipsis")
     return text

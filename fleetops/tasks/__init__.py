@@ -7,6 +7,9 @@ In a fabfile:
     namespace = collection
 
 or without one: `fab --search-root "$(python -c 'import fleetops; print(*fleetops.__path__)')" --collection tasks --list`.
+
+Hosts are the inventory's. `--hosts PATTERN` asks all of them at once; fab's own `-H` runs a task once for each host,
+and as always with fab the first exit code that is not 0 ends the run.
 """
 
 from invoke.collection import Collection

@@ -42,13 +42,13 @@ def where(*, inventory: str, lab: bool, json: bool) -> list[str]:
     return [*value("inventory", inventory), *flag("lab", lab), *flag("json", json)]
 
 
-def hosts_of(connection: Any, hosts: Iterable[str]) -> list[str]:
+def hosts_of(connection: Any, hosts: Iterable[str] | None) -> list[str]:
     """The patterns given to the task itself, else the host that `fab -H` runs it for, else none: all nodes."""
     named = getattr(connection, "original_host", None)
-    return list(hosts) or ([named] if named else [])
+    return list(hosts or ()) or ([named] if named else [])
 
 
-def changing(connection: Any, *, yes: bool, dry_run: bool, waive: Iterable[str]) -> list[str]:
+def changing(connection: Any, *, yes: bool, dry_run: bool, waive: Iterable[str] | None) -> list[str]:
     """The options of what changes something. fab's own `--dry` means a dry run here as well."""
     dry = dry_run or bool(connection.config.run.dry)
     return [*flag("yes", yes), *flag("dry-run", dry), *values("waive", waive)]
@@ -64,6 +64,6 @@ def value(name: str, text: object) -> list[str]:
     return [] if text in ("", None) else [f"--{name}={text}"]
 
 
-def values(name: str, texts: Iterable[str]) -> list[str]:
+def values(name: str, texts: Iterable[str] | None) -> list[str]:
     """One `--name=TEXT` for each."""
-    return [f"--{name}={text}" for text in texts]
+    return [f"--{name}={text}" for text in texts or ()]

@@ -17,7 +17,7 @@ def kill(
     *,
     yes: bool = False,
     dry_run: bool = False,
-    waive: Sequence[str] = (),
+    waive: Sequence[str] | None = None,
     inventory: str = "",
     lab: bool = False,
     json: bool = False,

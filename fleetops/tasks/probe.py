@@ -17,7 +17,7 @@ from fleetops.tasks.face import HOSTS_HELP, call, flag, hosts_of, task, where
 def probe(
     connection: Any,
     *,
-    hosts: Sequence[str] = (),
+    hosts: Sequence[str] | None = None,
     fast: bool = False,
     inventory: str = "",
     lab: bool = False,
