@@ -37,6 +37,7 @@ class Rank:
         self.service = service
         self.number = number
         self.prefix = f" TP{number}" if service.ranks > 1 else ""
+        self.title = "sglang::scheduler" + self.prefix.replace(" ", "_")
         self.log = Log(self.prefix)
         self.group = Group(wiring, number)
         self._wiring = wiring
@@ -46,7 +47,7 @@ class Rank:
 
     def run(self, ready: Channel) -> NoReturn:
         """Start, say that it is ready, and serve for ever."""
-        kernel.set_title("sglang::scheduler" + self.prefix.replace(" ", "_"))
+        kernel.set_title(self.title)
         self._arrange_signals()
         try:
             self._start()
@@ -89,7 +90,7 @@ class Rank:
         Scheduler(self.service, self.log, self.group).serve(self._wiring.requests[1], self._wiring.tokens[0])
 
     def _start(self) -> None:
-        self._entry = Ledger(self.service.places.driver).take(self.prefix.strip() or "scheduler")
+        self._entry = Ledger(self.service.places.driver).take(self.title)
         self._pinned = Pinned(self.service.host, self._entry, self.service.places.pace)
         for _ in range(_WORKERS):
             threading.Thread(target=threading.Event().wait, daemon=True).start()

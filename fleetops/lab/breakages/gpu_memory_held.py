@@ -1,0 +1,21 @@
+"""GPU memory held by nobody: no process is left, and only a reset where the driver lives gives it back."""
+
+from pathlib import Path
+
+from fleetops.lab.breakages.base import BrokenNode
+
+NAME = "gpu-memory-held"
+SUMMARY = "no process at all, yet several GPUs' memory stays taken until they are reset on the hypervisor"
+_HELD_MIB = 94838  # what a rank of the incident's service has
+
+
+def apply(folder: Path, node: str) -> None:
+    """Leave memory taken on every third GPU."""
+    broken = BrokenNode(folder, node)
+    broken.clear()
+    hold_gpu_memory(broken)
+
+
+def hold_gpu_memory(broken: BrokenNode) -> None:
+    """Leak memory on every third GPU of the node, from the second on."""
+    broken.care("leak", *(f"{minor}:{_HELD_MIB}" for minor in broken.host.minors[1::3]))
