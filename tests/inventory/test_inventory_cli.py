@@ -1,0 +1,186 @@
+"""`fleetops inventory`, as it is typed."""
+
+import io
+import json
+
+import pytest
+
+from fleetops.cli.main import run
+from fleetops.cli.world import World
+from fleetops.model.exit import Exit
+
+FLEET = """\
+hypervisors:
+  pve-01: {address: 10.1.0.2, user: root}
+nodes:
+  node-171: {address: 10.1.0.171, hypervisor: pve-01, guest: {kind: lxc, id: 171}, profile: hicache48}
+  node-172: {address: 10.1.0.172, port: 2222, gpus: 8, protected: true}
+groups:
+  rack-a: ["node-[171-172]"]
+"""
+PROFILES = """\
+profiles:
+  hicache48:
+    engine: sglang
+    model: /m
+    ranks: 8
+    port: 30000
+    environment: {HF_TOKEN: hunter2}
+    flags: {api-key: hunter3, hicache-size: {value: 48, unit: GB, scope: per-rank}}
+"""
+
+
+@pytest.fixture
+def fleetops(write):
+    folder = write(FLEET, PROFILES)
+
+    def typed(*words):
+        """Exit code, stdout and stderr of `fleetops inventory WORDS`."""
+        world = World(stdin=io.StringIO(), stdout=io.StringIO(), stderr=io.StringIO(), environ={}, cwd=folder)
+        code = run(["inventory", *words, "--inventory", str(folder)], world)
+        return code, world.stdout.getvalue(), world.stderr.getvalue()
+
+    return typed
+
+
+def test_check_says_what_is_in_order(fleetops):
+    code, out, err = fleetops("check")
+    assert (code, err) == (Exit.FINE, "")
+    assert out.endswith("fleet.yaml and " + out.split(" and ")[1])
+    assert "2 nodes, 1 hypervisor, 1 group, 1 profile, no problem" in out
+
+
+def test_check_says_every_problem_and_exits_2(fleetops, write):
+    write("nodes:\n  n1: {adress: h}\n  n1: {address: h}\n")
+    code, out, err = fleetops("check")
+    assert (code, out) == (Exit.USAGE, "")
+    assert err.startswith("error: the inventory has 3 problems; no host was contacted\n")
+    assert "fleet.yaml:2:3: nodes.n1: `address` is missing" in err
+    assert "fleet.yaml:3:3: duplicate key `n1` (it stands on line 2 already)" in err
+
+
+def test_with_json_the_problems_are_a_list(fleetops, write):
+    write("nodes:\n  n1: {address: h, gpu: 8}\n")
+    code, out, err = fleetops("check", "--json")
+    body = json.loads(err)
+    assert (code, out, body["schema"], body["error"]) == (
+        Exit.USAGE,
+        "",
+        "fleetops.error/1",
+        "inventory-invalid",
+    )
+    (problem,) = body["problems"]
+    assert (problem["line"], problem["column"], problem["hint"]) == (2, 20, "did you mean `gpus`?")
+
+
+def test_list_shows_the_whole_fleet(fleetops):
+    code, out, _ = fleetops("list")
+    lines = out.splitlines()
+    assert code == Exit.FINE
+    assert lines[1].split() == [
+        "node-171",
+        "10.1.0.171",
+        "-",
+        "lxc",
+        "171",
+        "on",
+        "pve-01",
+        "?",
+        "sglang",
+        "hicache48",
+    ]
+    assert lines[2].split() == [
+        "node-172",
+        "10.1.0.172",
+        "port",
+        "2222",
+        "-",
+        "bare",
+        "metal",
+        "8",
+        "sglang",
+        "-",
+        "protected",
+    ]
+    assert "pve-01       10.1.0.2   root   node-171" in out
+    assert "@rack-a   node-[171-172]" in out
+    assert "hicache48   sglang   /m      8       30000   node-171" in out
+
+
+def test_list_with_patterns_shows_what_they_select(fleetops):
+    _, out, _ = fleetops("list", "@rack-a,!node-171")
+    assert [line.split()[0] for line in out.splitlines()] == ["node", "node-172"]
+
+
+def test_list_as_json_has_the_hosts_by_kind(fleetops):
+    _, out, _ = fleetops("list", "--json", "*")
+    body = json.loads(out)
+    assert body["schema"] == "fleetops.inventory/1"
+    assert [(host["kind"], host["name"]) for host in body["hosts"]] == [
+        ("node", "node-171"),
+        ("node", "node-172"),
+        ("hypervisor", "pve-01"),
+    ]
+    assert body["hosts"][0]["guest"] == {"kind": "lxc", "id": 171}
+    assert body["profiles"]["hicache48"]["flags"]["hicache_size"] == {
+        "value": 48,
+        "unit": "GB",
+        "scope": "per-rank",
+    }
+
+
+def test_show_tells_where_each_value_comes_from(fleetops):
+    _, out, _ = fleetops("show", "node-171")
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
+    assert rows["node-171"] == ["node,", "fleet.yaml:4:3"]
+    assert rows["guest.id"] == ["171", "fleet.yaml:4:78"]
+    assert rows["protected"] == ["false", "default"]
+    assert rows["port"] == ["-", "ssh_config's,", "else", "22"]
+
+
+def test_show_names_the_nodes_that_use_a_profile(fleetops):
+    _, out, _ = fleetops("show", "hicache48")
+    assert "flags.hicache-size    48 GB per-rank   profiles.yaml:8:45" in out
+    assert "used by               node-171         nodes that name it" in out
+    assert "host-memory.reserve   40 GB            default" in out
+
+
+def test_show_as_json_has_the_same(fleetops):
+    _, out, _ = fleetops("show", "hicache48", "--json")
+    (entry,) = json.loads(out)["entries"]
+    settings = {setting["key"]: (setting["value"], setting["source"]) for setting in entry["settings"]}
+    assert settings["ranks"] == (8, "profiles.yaml:5:12")
+    assert settings["command"] == (["python3"], "default")
+
+
+@pytest.mark.parametrize(
+    "words", [["show"], ["show", "--json"], ["list"], ["list", "--json"], ["check", "--json"]]
+)
+def test_secrets_are_not_shown(fleetops, words):
+    _, out, _ = fleetops(*words)
+    assert "hunter" not in out
+
+
+def test_show_of_nothing_known_names_the_nearest(fleetops):
+    code, _, err = fleetops("show", "node-17")
+    assert code == Exit.USAGE
+    assert "no host is named `node-17`, and no profile either" in err
+
+
+@pytest.mark.parametrize("words", [["schema"], ["schema", "profiles"]])
+def test_schema_is_json(fleetops, words):
+    code, out, _ = fleetops(*words)
+    assert code == Exit.FINE
+    assert json.loads(out)["$schema"].endswith("2020-12/schema")
+
+
+def test_options_may_stand_before_the_subcommand_too(write):
+    world = World(
+        stdin=io.StringIO(),
+        stdout=io.StringIO(),
+        stderr=io.StringIO(),
+        environ={},
+        cwd=write(FLEET, PROFILES),
+    )
+    assert run(["inventory", "--json", "--inventory", "fleet.yaml", "list"], world) == Exit.FINE
+    assert json.loads(world.stdout.getvalue())["path"] == str(world.cwd / "fleet.yaml")
