@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from fleetops.cli.world import World
-from fleetops.model.errors import UsageError
+from fleetops.model.errors import Refused, UsageError
 from fleetops.model.exit import Exit
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ def _run(args: argparse.Namespace, world: World, output: "Output", operation: "O
         show_plan(output, plan, situation.findings, exact=args.dry_run)
     elif args.dry_run:
         output.json(plan_json(plan, "planned"))
+    if obstacle := plan.first_obstacle:
+        raise Refused(obstacle.blocked, guard=obstacle.guard, host=plan.node, hint=obstacle.mend)
     if args.dry_run:
         return Exit.FINE
     if not args.yes and not world.confirm("  Proceed?"):

@@ -25,7 +25,9 @@ class PlannedStep:
         detail: with what, for a person (`TERM, 20 s, KILL to 9 processes`).
         condition: when it will be skipped, in words (`if GPU memory stays held`); "" when it always runs.
         skip: why it is already known to be unnecessary; "" when it is not.
-        blocked: why it will be refused as things stand (a guard's reason); "" when nothing stands against it.
+        blocked: why it will be refused as things stand; "" when nothing stands against it. Of several lines the last
+            one says it all, the others show why.
+        guard: the guard that refuses it; `mend`: what to do about it.
         actions: the exact commands, as far as the present facts tell them.
     """
 
@@ -36,6 +38,8 @@ class PlannedStep:
     condition: str = ""
     skip: str = ""
     blocked: str = ""
+    guard: str = ""
+    mend: str = ""
     actions: tuple[Action, ...] = ()
 
 
@@ -56,3 +60,13 @@ class Plan:
     touches: str = ""
     spares: tuple[str, ...] = ()
     healthy: str = ""
+
+    @property
+    def first_obstacle(self) -> PlannedStep | None:
+        """The step at which the run would be refused before it has changed anything; None where it gets further."""
+        for step in self.steps:
+            if step.blocked:
+                return step
+            if not step.skip and any(action.command.changes for action in step.actions):
+                return None
+        return None

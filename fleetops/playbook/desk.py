@@ -55,6 +55,7 @@ class RunDesk:
     reclaimed: tuple[ReclaimRow, ...] = ()
     launched: LaunchRecord | None = None
     memo: dict[str, Any] = field(default_factory=dict)
+    changes: int = 0
 
     @property
     def situation(self) -> Situation:
@@ -100,6 +101,7 @@ class RunDesk:
 
     def _make(self, action: Action) -> Outcome:
         entry = command_entry(action.host, action.command)
+        self.changes += 1
         self.journal.write("intent", self.tools.clock(), step=self.step, why=action.why, **entry)
         try:
             outcome = self.tools.session(action.host).run(action.command)

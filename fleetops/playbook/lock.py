@@ -109,11 +109,20 @@ def release_lock(session: Session, name: str, run_id: str) -> None:
 
 
 def _take(name: str, owner: Owner) -> Command:
-    return shell(_TAKE, _FOLDER, name, str(LEASE_S), stdin=json.dumps(asdict(owner)), root=True, changes=True)
+    return shell(
+        _TAKE,
+        _FOLDER,
+        name,
+        str(LEASE_S),
+        stdin=json.dumps(asdict(owner)),
+        name="fleetops-lock",
+        root=True,
+        changes=True,
+    )
 
 
 def _drop(name: str, run_id: str) -> Command:
-    return shell(_DROP, _FOLDER, name, run_id, root=True, changes=True)
+    return shell(_DROP, _FOLDER, name, run_id, name="fleetops-unlock", root=True, changes=True)
 
 
 def _holder(outcome: Outcome) -> tuple[Owner | None, float | None, bool]:

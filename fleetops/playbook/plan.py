@@ -29,18 +29,21 @@ def _planned(entry: Entry, situation: Situation) -> PlannedStep:
     try:
         planned = step.plan(situation, step.settle(entry.options))
     except Refused as error:
-        return PlannedStep(step=step.name, title=step.name.replace("-", " "), blocked=error.message)
+        return PlannedStep(
+            step=step.name, title=step.name.replace("-", " "), blocked=error.message, guard=error.guard
+        )
     if planned.blocked or planned.skip:
         return planned
-    return replace(planned, blocked=_first_refusal(step, situation))
+    guard, why = _first_refusal(step, situation)
+    return replace(planned, blocked=why, guard=guard)
 
 
-def _first_refusal(step: Step, situation: Situation) -> str:
+def _first_refusal(step: Step, situation: Situation) -> tuple[str, str]:
     guards = step.guards
     if step.platform_guards:
         guards = (*guards, *platform_of(situation.observation.node).guards)
-    reasons = (refusal(name, situation.observation) for name in dict.fromkeys(guards))
-    return next((reason for reason in reasons if reason), "")
+    reasons = ((name, refusal(name, situation.observation)) for name in dict.fromkeys(guards))
+    return next(((name, why) for name, why in reasons if why), ("", ""))
 
 
 def _touches(book: Playbook, situation: Situation) -> str:

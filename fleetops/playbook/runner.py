@@ -151,10 +151,10 @@ class Runner:
         )
 
     def _last_rows(self, status: str) -> tuple[ReclaimRow, ...]:
-        """A run that stopped on the way still shows what it has healed and what not."""
-        return (
-            () if status == "done" else reclaim_rows(self.desk.current.before, self.desk.current.observation)
-        )
+        """A run that stopped after its first change still shows what it has healed and what not."""
+        if status == "done" or not self.desk.changes:
+            return ()
+        return reclaim_rows(self.desk.current.before, self.desk.current.observation)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """How a change looks: its plan, its steps as they happen, and what it came to."""
 
 import shlex
+import textwrap
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -8,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.status import Status
+from rich.table import Table
 from rich.text import Text
 
 from fleetops.model.event import Event, Progress, StepEnded, StepStarted
@@ -28,7 +30,7 @@ _SEVERITY_STYLE = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severit
 
 
 def show_plan(output: Output, plan: Plan, findings: Sequence[Finding], *, exact: bool) -> None:
-    """The steps with what is known of each; with `exact`, the commands per host, in order."""
+    """The steps with what is known of each; with `exact`, the commands per host, in order, and the scripts they run."""
     what = f"{plan.playbook} {plan.node}" + (f", profile {plan.profile}" if plan.profile else "")
     output.show(
         opposite(
@@ -40,16 +42,12 @@ def show_plan(output: Output, plan: Plan, findings: Sequence[Finding], *, exact:
         output.show(_finding(finding))
     if findings:
         output.show("")
-    wide = max(len(step.title) for step in plan.steps)
-    hosts = max(len(step.host) for step in plan.steps)
-    for number, step in enumerate(plan.steps, 1):
-        output.show(_planned(number, step, wide, hosts))
-        if exact:
-            for action in step.actions:
-                output.show(Text(f"       {exact_command(action)}", style="dim", no_wrap=False))
+    output.show(_steps_table(plan.steps, exact=exact))
     output.show("")
     spared = f"  Not touched: {', '.join(plan.spares)}." if plan.spares else ""
     output.show(f"  touches {plan.touches}.{spared}")
+    if exact:
+        _show_scripts(output, plan)
 
 
 def _finding(finding: Finding) -> Text:
@@ -58,25 +56,52 @@ def _finding(finding: Finding) -> Text:
     return line.append(safe(f"{finding.subject}: {finding.evidence}"))
 
 
-def _planned(number: int, step: PlannedStep, wide: int, hosts: int) -> Text:
-    line = Text(f"  {number:>2}  {step.title:<{wide}}   {step.host:<{hosts}}   ")
+def _steps_table(steps: Sequence[PlannedStep], *, exact: bool) -> Table:
+    """Long details wrap in their own column."""
+    table = Table.grid(padding=(0, 3, 0, 0))
+    table.add_column(justify="right", width=4)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for number, step in enumerate(steps, 1):
+        told = Text("\n").join([_told(step), *(_command(action) for action in step.actions if exact)])
+        table.add_row(str(number), step.title, step.host, told)
+    return table
+
+
+def _told(step: PlannedStep) -> Text:
     if step.blocked:
-        return line.append(safe(f"would be refused: {step.blocked}"), style="yellow")
+        return Text(safe(f"would be refused: {step.blocked.splitlines()[-1].strip()}"), style="yellow")
     if step.skip:
-        return line.append(safe(step.skip), style="dim")
-    told = (
-        f"{step.condition}: {step.detail}"
-        if step.condition and step.detail
-        else step.condition or step.detail
-    )
-    return line.append(safe(told))
+        return Text(safe(step.skip), style="dim")
+    both = step.condition and step.detail
+    return Text(safe(f"{step.condition}: {step.detail}" if both else step.condition or step.detail))
 
 
-def exact_command(action: Action) -> str:
-    """One planned command as an operator could type it; secrets masked."""
-    words = [shlex.quote(word) for word in mask_argv(action.command.argv)]
-    given = "  (values on standard input)" if action.command.stdin else ""
-    return safe(f"{action.host}$ {' '.join(words)}{given}")
+def _command(action: Action) -> Text:
+    return Text(f"{action.host}$ {spoken_command(action)}", style="dim")
+
+
+def spoken_command(action: Action) -> str:
+    """One planned command as it will run, secrets masked; a script stands by its name, and is shown once below."""
+    argv = mask_argv(action.command.argv)
+    words = argv[3:] if is_script(argv) else argv
+    given = "  < values that are not shown" if action.command.stdin else ""
+    return safe(" ".join(map(shlex.quote, words)) + given)
+
+
+def is_script(argv: Sequence[str]) -> bool:
+    """Whether this is `sh -c SCRIPT NAME ...`, as `model.command.shell` makes it."""
+    return len(argv) > 3 and tuple(argv[:2]) == ("sh", "-c")
+
+
+def _show_scripts(output: Output, plan: Plan) -> None:
+    """The constant scripts behind the commands, once each: with them, the plan is exact."""
+    argvs = [action.command.argv for step in plan.steps for action in step.actions]
+    for name, script in {argv[3]: argv[2] for argv in argvs if is_script(argv)}.items():
+        output.show("")
+        output.show(Text(f"  {name} is: sh -c '...' {name} ARGUMENTS, with", style="dim"))
+        output.show(Text(textwrap.indent(script.strip("\n"), "    "), style="dim"))
 
 
 class RunScreen(AbstractContextManager["RunScreen"]):
@@ -125,11 +150,8 @@ def _ended(event: StepEnded) -> Text:
     line = Text(f"  {event.number:>2}  {event.title:<24.24}   ")
     line.append(f"{event.status:<8}", style=_STATUS_STYLE[event.status])
     line.append(f"{event.seconds:>6.1f} s   ")
-    first, *rest = safe(event.detail).split("\n")
-    line.append(first)
-    for more in rest:
-        line.append(f"\n      {more}")
-    return line
+    # Of an explanation only its first line: the whole stands at the end.
+    return line.append(safe(event.detail).split("\n")[0].rstrip(":"))
 
 
 def show_result(output: Output, result: Result) -> None:

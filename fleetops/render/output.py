@@ -54,7 +54,11 @@ class Output:
         if isinstance(renderable, str):
             self._out.print(renderable, markup=False, highlight=False, soft_wrap=True)
         else:
-            self._out.print(renderable)
+            with self._out.capture() as captured:
+                self._out.print(renderable)
+            # Rich pads cells to their column's width; nobody wants blanks at the end of a line that is piped on.
+            lines = captured.get().split("\n")
+            self._stdout.write("\n".join(line.rstrip(" ") for line in lines))
 
     def json(self, body: Mapping[str, Any]) -> None:
         """Print one JSON object."""

@@ -62,7 +62,9 @@ def _action(node: str, segments: tuple[Segment, ...]) -> Action:
     words = [
         word for one in segments for word in (one.name, str(one.creator_pid) if one.creator_pid else "-")
     ]
-    command: Command = shell(_REMOVE, *words, changes=True, root=True, deadline_s=60.0)
+    command: Command = shell(
+        _REMOVE, *words, name="fleetops-remove-segments", changes=True, root=True, deadline_s=60.0
+    )
     return Action(host=node, command=command, why=f"remove {_described(segments)}")
 
 

@@ -48,8 +48,8 @@ def _reads(observation: Observation) -> list[tuple[str, Action]]:
         ),
         ("kernel.log", node, _read("dmesg", "-T")),
         ("gpus.txt", node, _read("nvidia-smi", "-q")),
-        ("stacks.txt", node, shell(_STACKS, *pids, root=True, limit_bytes=_LIMIT)),
-        ("engine.log", node, shell(_LOGS, *pids, root=True, limit_bytes=_LIMIT)),
+        ("stacks.txt", node, shell(_STACKS, *pids, name="fleetops-stacks", root=True, limit_bytes=_LIMIT)),
+        ("engine.log", node, shell(_LOGS, *pids, name="fleetops-logs", root=True, limit_bytes=_LIMIT)),
         *(
             (f"launch-{number}.log", node, _read("tail", "-c", "1000000", "--", log))
             for number, log in enumerate(logs, 1)

@@ -55,7 +55,11 @@ def run(desk: Desk, options: Options) -> str:
 
 def _look(node: str, profile: Profile) -> Action:
     model = profile.model if profile.model.startswith("/") else ""
-    return Action(host=node, command=shell(_LOOK, model, LOG_FOLDER), why="look for the model and for room")
+    return Action(
+        host=node,
+        command=shell(_LOOK, model, LOG_FOLDER, name="fleetops-look"),
+        why="look for the model and for room",
+    )
 
 
 def _from_facts(observation: Observation, profile: Profile) -> list[str]:

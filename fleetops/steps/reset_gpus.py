@@ -30,7 +30,11 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
         gpus = wanting_reset(observation, platform)
     except Refused as error:
         return PlannedStep(
-            step="reset-gpus", title="reset GPUs", host=observation.node.hypervisor, blocked=error.message
+            step="reset-gpus",
+            title="reset GPUs",
+            host=observation.node.hypervisor,
+            blocked=error.message,
+            guard=error.guard,
         )
     return PlannedStep(
         step="reset-gpus",

@@ -10,12 +10,15 @@ from fleetops.steps.support.launching import budget_for, profile_of
 def plan(situation: Situation, _options: Options) -> PlannedStep:
     """The arithmetic as things stand; for a node that is not clean yet, with what comes back."""
     profile, found = profile_of(situation), budget_for(situation)
+    refused = _refusal(found, situation)
     return PlannedStep(
         step="size",
         title=f"size {profile.name}",
         host=situation.node_name,
         detail=found.summary,
-        blocked="" if _passes(found, situation) else found.explain()[-1],
+        blocked=refused.message if refused else "",
+        guard="size" if refused else "",
+        mend=refused.hint if refused else "",
     )
 
 
@@ -23,21 +26,22 @@ def run(desk: Desk, _options: Options) -> str:
     """Refused (guard `size`) with the whole arithmetic and the number to use, unless waived with a reason."""
     situation = desk.look()
     found = budget_for(situation)
-    if found.verdict is Verdict.FITS:
-        return found.summary
-    if reason := situation.waived.get("size"):
-        return f"{found.summary}; waived: {reason}"
-    raise Refused(
-        f"{profile_of(situation).name} is not launched on {situation.node_name}:\n"
-        + "\n".join(f"  {line}" for line in found.explain()),
+    if refused := _refusal(found, situation):
+        raise refused
+    waived = situation.waived.get("size")
+    return found.summary if found.verdict is Verdict.FITS else f"{found.summary}; waived: {waived}"
+
+
+def _refusal(found: Budget, situation: Situation) -> Refused | None:
+    if found.verdict is Verdict.FITS or "size" in situation.waived:
+        return None
+    lines = "\n".join(f"  {line}" for line in found.explain())
+    return Refused(
+        f"{profile_of(situation).name} is not launched on {situation.node_name}:\n{lines}",
         guard="size",
         host=situation.node_name,
         hint=_mend(found, situation),
     )
-
-
-def _passes(found: Budget, situation: Situation) -> bool:
-    return found.verdict is Verdict.FITS or "size" in situation.waived
 
 
 def _mend(found: Budget, situation: Situation) -> str:

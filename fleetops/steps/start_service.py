@@ -93,7 +93,16 @@ def _command(situation: Situation, profile: Profile) -> Command:
         str(profile.port),
     )
     argv = _argv(situation, profile)
-    return shell(_START, *head, *argv, stdin=environment, changes=True, root=True, deadline_s=30.0)
+    return shell(
+        _START,
+        *head,
+        *argv,
+        name="fleetops-start",
+        stdin=environment,
+        changes=True,
+        root=True,
+        deadline_s=30.0,
+    )
 
 
 def _argv(situation: Situation, profile: Profile) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
         detail=f"TERM, {grace:g} s, KILL to {_described(found)}" if found else "",
         skip="" if found else "no process of the service is left",
         blocked=_strangers(observation),
+        guard="attribution",
         actions=tuple(
             Action(host=node, command=signal_command(name, found), why=why)
             for name, why in (("TERM", "ask it to stop"), ("KILL", f"end what is left after {grace:g} s"))

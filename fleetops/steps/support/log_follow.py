@@ -39,7 +39,9 @@ class Follower:
     def read_on(self, desk: Desk) -> bool:
         """Take in what is new; returns whether there may be more to read at once."""
         log, pid, ticks = self.started.log, str(self.started.pid), str(self.started.start_ticks)
-        outcome = desk.ask(self.node, shell(_FOLLOW, log, str(self._offset), pid, ticks))
+        outcome = desk.ask(
+            self.node, shell(_FOLLOW, log, str(self._offset), pid, ticks, name="fleetops-follow")
+        )
         head, _, new = outcome.stdout.partition("\n")
         if not outcome.ok or head not in {"alive", "dead"}:
             raise StepFailed(f"the log {log} could not be read: {outcome.said}", host=self.node)

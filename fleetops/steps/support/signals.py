@@ -22,4 +22,4 @@ done
 def signal_command(signal: str, processes: Iterable[Process]) -> Command:
     """A Command that sends `signal` (TERM, KILL, ...) to each process that still is the one that was seen."""
     names = (f"{process.pid}:{process.start_ticks}" for process in processes)
-    return shell(_SIGNAL, signal, *names, changes=True, root=True)
+    return shell(_SIGNAL, signal, *names, name="fleetops-signal", changes=True, root=True)
