@@ -146,15 +146,14 @@ def show_screen(described: Sequence[Described]) -> Text:
 
 def _described(entry: Described) -> Text:
     rows = [(f"  {safe(setting.key)}", _words(setting), setting.source) for setting in entry.settings]
-    widths = [max(cell_len(row[column]) for row in rows) for column in range(3)]
-    block = Text(safe(entry.name), style="bold").append(
-        f"   {entry.kind}, {entry.source}", style="not bold dim"
+    widths = [max(cell_len(row[column]) for row in rows) for column in range(2)]
+    block = (
+        Text().append(safe(entry.name), style="bold").append(f"   {entry.kind}, {entry.source}", style="dim")
     )
     for row in rows:
-        key_and_value = _columns(row[:2], widths[:2])
-        block.append("\n" + key_and_value, style="not bold")
-        block.append(" " * (sum(widths[:2]) + 2 * _GAP - cell_len(key_and_value)))
-        block.append(row[2], style="not bold dim")
+        key_and_value = _columns(row[:2], widths)
+        gap = " " * (sum(widths) + 2 * _GAP - cell_len(key_and_value))
+        block.append(f"\n{key_and_value}{gap}").append(row[2], style="dim")
     return block
 
 
