@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from fleetops.model.errors import FleetopsError, Refused
+from fleetops.model.errors import FleetopsError, Refused, UsageError
 
 if TYPE_CHECKING:
     from fleetops.model.fleet import Inventory
@@ -47,7 +47,10 @@ class World:
             return option
         from fleetops.lab.paths import lab_inventory
 
-        return str(lab_inventory(self.environ))
+        inventory = lab_inventory(self.environ)
+        if not inventory.exists():
+            raise UsageError(f"the embedded lab is not up: there is no {inventory}", hint="fleetops lab up")
+        return str(inventory)
 
     def connections(self, inventory: "Inventory") -> "Connections":
         """Connections to this inventory's hosts; a context manager."""

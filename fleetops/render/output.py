@@ -71,9 +71,16 @@ class Output:
         self._err.print(safe(text), markup=False, highlight=False, soft_wrap=True)
 
 
+class _Console(Console):
+    """Rich's console, which would end the program with status 1 where the reader went away (`| head`)."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def _console(stream: TextIO, environ: Mapping[str, str]) -> Console:
     is_terminal = stream.isatty()
-    return Console(
+    return _Console(
         file=stream,
         force_terminal=is_terminal,
         no_color="NO_COLOR" in environ or None,

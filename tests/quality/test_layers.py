@@ -38,7 +38,10 @@ ENTRY_POINTS = {"__main__"}
 ALSO_ALLOWED = {
     ("cli/lab.py", "lab"): "`fleetops lab` is the lab's own face",
     ("cli/world.py", "lab.paths"): "`--lab` is an inventory path, and this is where it is spelled",
-    ("tasks/face.py", "cli.main"): "a task is its subcommand, called from fab: the same output and exit codes",
+    (
+        "tasks/face.py",
+        "cli.main",
+    ): "a task is its subcommand, called from fab: the same output and exit codes",
     ("tasks/face.py", "cli.world"): "what `cli.main` is handed",
 }
 
