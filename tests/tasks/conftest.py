@@ -1,0 +1,56 @@
+"""One lab for all tasks, and fab itself as a user calls it: in a folder with a fabfile of three lines."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fleetops.lab import api
+from fleetops.lab.privilege import LabUnavailable
+
+Ran = subprocess.CompletedProcess[str]
+Call = Callable[..., Ran]
+
+FABFILE = "from fleetops.tasks import collection\n\nnamespace = collection\n"
+
+
+@pytest.fixture(scope="session")
+def fab_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The inventory of a lab of our own."""
+    folder = tmp_path_factory.mktemp("tasks") / "lab"
+    try:
+        lab = api.up(folder)
+    except LabUnavailable as error:
+        pytest.skip(error.message)
+    yield lab.inventory
+    api.down(folder)
+
+
+@pytest.fixture
+def fab(tmp_path: Path) -> Call:
+    """`fab WORDS`, nobody at the terminal."""
+    (tmp_path / "fabfile.py").write_text(FABFILE)
+    return lambda *words, **environ: _run("fabric", tmp_path, words, environ)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Call:
+    """`fleetops WORDS`, likewise."""
+    return lambda *words, **environ: _run("fleetops", tmp_path, words, environ)
+
+
+def _run(module: str, folder: Path, words: tuple[str, ...], environ: dict[str, str]) -> Ran:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FLEETOPS_")}
+    return subprocess.run(
+        [sys.executable, "-m", module, *words],
+        cwd=folder,
+        env={**kept, "HOME": str(folder), **environ},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
