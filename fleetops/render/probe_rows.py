@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fleetops.model.machine import IDENTITY, Process
 from fleetops.model.nodeset import fold_names
 from fleetops.model.report import GpuHolder, GpuUse, MemoryUse, PortUse, RankUse, Report, Verdict
+from fleetops.model.secrets import looks_secret
 from fleetops.model.units import GB, show_gb, show_gib
 from fleetops.render.duration import show_duration
 from fleetops.render.probe_outside import hypervisor_rows, missing_rows
@@ -85,6 +86,7 @@ def _against_profile(report: Report, flags: dict[str, str]) -> str:
         f"{flag.name.replace('_', '-')} {in_force[flag.name]} (profile: {flag.value})"
         for flag in profile.flags
         if flag.name in in_force and in_force[flag.name] not in {str(flag.value), "", "True"}
+        if not looks_secret(flag.name)
     ]
     return ", ".join(differing) if differing else f"as profile {profile.name} says"
 

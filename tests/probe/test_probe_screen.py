@@ -1,12 +1,13 @@
 """The screen: what it says of a node, piped and narrow, and what it never says twice."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
 from fleetops.fleet.summary import summarise
 from fleetops.model.fact import Gap, Missing
 from fleetops.model.finding import Finding, Observation, Severity
-from fleetops.model.fleet import Guest
+from fleetops.model.fleet import Flag, Guest
 from fleetops.model.guest import GUEST, TASKS, GuestState, Task
 from fleetops.model.machine import PROCESSES
 from fleetops.model.report import Report
@@ -160,3 +161,15 @@ def test_a_larger_remedy_stands_for_the_smaller_ones(wedged: Observation) -> Non
     assert "fleetops recover node-174 --dry-run" in shown
     assert "fleetops kill" not in shown
     assert "fleetops probe" not in shown
+
+
+def test_a_flag_that_looks_secret_is_never_shown(wedged: Observation, changed: Changed) -> None:
+    (one,) = wedged.services
+    assert wedged.profile is not None
+    keyed = replace(
+        changed(wedged, {}, services=(replace(one, flags={**one.flags, "api_key": "sk-in-force"}),)),
+        profile=replace(wedged.profile, flags=(Flag(name="api_key", value="sk-profile"),)),
+    )
+    shown = screen(report(keyed)) + json.dumps(probe_json([report(keyed)]))
+    assert "sk-in-force" not in shown
+    assert "sk-profile" not in shown
