@@ -28,7 +28,7 @@ from fleetops.ssh.quote import quote  # noqa: E402
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 STAND_INS: tuple[tuple[str, Callable[[int], str]], ...] = (
     (UUID, lambda number: f"00000000-0000-0000-0000-{number:012x}"),
-    (r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])", lambda number: f"{number:032x}"),
+    (r"(?<![0-9a-f:])[0-9a-f]{32}(?![0-9a-f:])", lambda number: f"{number:032x}"),
     (r"(?<=<serial>)[^<]+", lambda number: f"SERIAL-{number}"),
     (r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b", lambda number: f"02:00:00:00:00:{number % 256:02x}"),
     (r"\b(?!127\.|0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}\b", lambda number: f"192.0.2.{number % 256}"),

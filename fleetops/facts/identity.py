@@ -25,7 +25,7 @@ def parse(outcome: Outcome) -> Identity:
     fields = dict(line.split(" ", 1) for line in lines(outcome) if " " in line)
     missing = [name for name in ("hostname", "boot_id", "uptime") if not fields.get(name)]
     if missing:
-        raise Unparsable(f"no {', '.join(missing)}: {outcome.said}")
+        raise Unparsable(f"the kernel told no {', '.join(missing)}")
     machine_id = fields.get("machine_id", "").strip()
     return Identity(
         hostname=fields["hostname"].strip(),

@@ -10,7 +10,7 @@ from fleetops.model.fact import Unparsable
 from fleetops.model.gpu import Gpu, GpuProcess
 from fleetops.model.units import GIB, KIB, MIB
 
-BDF = re.compile(r"(?:[0-9a-f]{4})?([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.IGNORECASE)
+BDF = re.compile(r"([0-9a-f]{8}|[0-9a-f]{4})(:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.IGNORECASE)
 """A PCI address; the driver writes the domain with eight digits, the kernel with four."""
 
 FAILING = re.compile(r"\[?(unknown error|err!|gpu requires reset|gpu is lost.*)\]?", re.IGNORECASE)
@@ -59,8 +59,7 @@ def gpu_of(element: Element, at: int, lost: Sequence[str]) -> Gpu:
     The report does not number its GPUs; the driver numbers them by PCI address, those left out included.
     """
     fields = _Fields(element)
-    address = BDF.search(fields.text("pci/pci_bus_id") or element.get("id") or "")
-    bdf = address[1].lower() if address else ""
+    bdf = short_bdf(fields.text("pci/pci_bus_id") or element.get("id") or "")
     before = sum(1 for other in lost if short_bdf(other) < bdf)
     total_bytes, used_bytes = fields.memory("total"), fields.memory("used")
     uuid, name = fields.needed("uuid"), fields.needed("product_name")
@@ -86,9 +85,9 @@ def gpu_of(element: Element, at: int, lost: Sequence[str]) -> Gpu:
 
 
 def short_bdf(text: str) -> str:
-    """A PCI address in the kernel's form, lower case and with a four-digit domain; "" where there is none."""
+    """A PCI address in the kernel's form: lower case, a domain of four digits (more where it needs them); "" for none."""
     match = BDF.search(text)
-    return match[1].lower() if match else ""
+    return f"{int(match[1], 16):04x}{match[2].lower()}" if match else ""
 
 
 class _Fields:

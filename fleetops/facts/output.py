@@ -30,7 +30,10 @@ def finished_lines(outcome: Outcome) -> list[str]:
     """The lines before `END`. Raises Unparsable where it is missing: the script did not get to its end."""
     found = lines(outcome)
     if not found or found[-1] != END:
-        raise Unparsable(f"the reading did not come to its end: {outcome.said}")
+        said = outcome.stderr.strip().rpartition("\n")[2]
+        raise Unparsable(
+            f"the reading did not come to its end (status {outcome.status}){said and f': {said}'}"
+        )
     return found[:-1]
 
 
