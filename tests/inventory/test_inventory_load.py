@@ -20,7 +20,7 @@ def example():
 def test_the_example_holds_the_incidents_node(example):
     assert example.nodes["node-174"] == Node(
         name="node-174",
-        address="10.1.230.174",
+        address="node-174.example",
         user="root",
         port=22,
         hypervisor="pve-01",
@@ -36,7 +36,7 @@ def test_the_example_holds_the_incidents_node(example):
 def test_the_example_has_every_kind_of_host(example):
     kinds = {node.guest.kind if node.guest else "bare" for node in example.nodes.values()}
     assert kinds == {"lxc", "vm", "bare"}
-    assert example.hypervisors["pve-02"] == Hypervisor(name="pve-02", address="10.1.230.3", user="root")
+    assert example.hypervisors["pve-02"] == Hypervisor(name="pve-02", address="pve-02.example", user="root")
 
 
 def test_the_example_profile_is_the_size_at_which_the_node_came_back(example):
