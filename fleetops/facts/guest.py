@@ -7,7 +7,6 @@ status of these tools (a plain `die` is Perl's errno or 255).
 import re
 from collections.abc import Iterable
 from functools import partial
-from urllib.parse import unquote
 
 from fleetops.facts.output import finished_lines
 from fleetops.facts.proxmox import require_guest, settings
@@ -67,7 +66,7 @@ def parse(outcome: Outcome, kind: str, guest_id: int) -> GuestState:
     if "status" not in now or not config:
         raise Unparsable(f"no status or configuration of guest {guest_id}: {outcome.said}")
     if "description" in config:
-        config["description"] = unquote(config["description"])
+        config["description"] = _decoded(config["description"])
     machine_id = now.get("machine_id", "").strip()
     return GuestState(
         kind=kind,
@@ -78,6 +77,15 @@ def parse(outcome: Outcome, kind: str, guest_id: int) -> GuestState:
         raw=raw,
         init_pid=int(now["init_pid"]) if "init_pid" in now else None,
         machine_id=machine_id if re.fullmatch(r"[0-9a-f]{32}", machine_id) else "",
+    )
+
+
+def _decoded(text: str) -> str:
+    """The description, which these tools print percent-encoded, on one line."""
+    return re.sub(
+        "(?:%[0-9A-Fa-f]{2})+",
+        lambda match: bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "replace"),
+        text,
     )
 
 
