@@ -41,6 +41,7 @@ layers: $(VENV)/installed-dev ## layers and shape only
 
 docs: $(VENV)/installed-dev ## write the generated pages of docs/ anew
 	$(BIN)/python tools/document.py
+	$(BIN)/python -m fleetops.inventory.reference docs/inventory.md
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .demo

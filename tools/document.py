@@ -4,12 +4,19 @@ A page that is generated starts with a line that says so. tests/quality/test_doc
 """
 
 import argparse
+import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from fleetops.checks import all_checks
 from fleetops.cli.main import build_parser, subcommands
 from fleetops.model.exit import Exit, worst
+from fleetops.playbook.guards import GUARDS, WAIVABLE
+from fleetops.steps import all_steps
+from fleetops.steps.support.base import OptionSpec, Step
+from fleetops.steps.support.reclaim import UNTIL_FACTS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 # Said once at the top of the page.
@@ -19,6 +26,14 @@ COMMANDS_HEAD = """\
 
 Every command takes `--inventory PATH` or `--lab`, and `--json`. What the exit status says is in
 [exit-codes.md](exit-codes.md).
+"""
+PLAYBOOKS_HEAD = """\
+# Playbooks
+
+A playbook is YAML: a `summary`, and `steps`, each with `step`, and, where wanted, `options`, `when` (checks: the step is
+taken only if one of them found something), `until` (facts that show it worked), `deadline` (how long they may take) and
+`on-failure` (`stop`, or `next` for the next rung). The shipped ones are in [`playbooks/`](../playbooks/recover.yaml);
+`--dry-run` shows what one would do, command by command.
 """
 NOTICE = "<!-- written by `make docs`; do not edit -->\n\n"
 
@@ -99,12 +114,54 @@ def _spelled(action: argparse.Action) -> str:
 
 
 def _meaning(action: argparse.Action) -> str:
-    return (
-        (action.help or "").replace("|", "\\|").replace("%(default)s", str(action.default)).replace("%%", "%")
+    """The help text, its `%(default)s` and the like filled in as argparse does."""
+    return ((action.help or "") % vars(action)).replace("|", "\\|")
+
+
+def playbooks() -> str:
+    """docs/playbooks.md: what a playbook may name, from the checks, steps, guards and facts themselves."""
+    checks = [f"| `{check.name}` | {check.title} |" for check in all_checks()]
+    facts = [f"| `{name}` | {meaning} |" for name, meaning in UNTIL_FACTS.items()]
+    guards = [f"| `{name}` | {_first_line(guard)} |" for name, guard in GUARDS.items()]
+    steps = [
+        f"| `{name}` | {step.summary} | {_options(step)} |" for name, step in sorted(all_steps().items())
+    ]
+    return "\n".join(
+        [
+            PLAYBOOKS_HEAD,
+            *_table("## Steps", "| step | what it does | options, with their defaults |", steps),
+            *_table("## `when`: checks", "| check | all is well when |", checks),
+            *_table("## `until`: facts", "| fact | it is reached when |", facts),
+            *_table("## Guards", "| guard | it holds when |", guards),
+            f"Beside these there are the node's own `lock`, and {', '.join(f'`{name}`' for name in WAIVABLE)}, the only ones",
+            'that may be waived: `--waive GUARD="reason"`, journaled.\n',
+        ]
     )
 
 
-PAGES: dict[str, Callable[[], str]] = {"exit-codes.md": exit_codes, "commands.md": commands}
+def _table(title: str, head: str, rows: list[str]) -> list[str]:
+    return [title, "", head, re.sub(r"[^|]+", " --- ", head), *rows, ""]
+
+
+def _options(step: Step) -> str:
+    return "; ".join(
+        f"`{name}`: {option.meaning} ({_default(option)})" for name, option in step.options.items()
+    )
+
+
+def _default(option: OptionSpec) -> str:
+    return f"{option.default:g} s" if option.kind == "duration" else f"{option.default:g}"
+
+
+def _first_line(thing: object) -> str:
+    return (inspect.getdoc(thing) or "").partition("\n")[0].rstrip(".")
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "exit-codes.md": exit_codes,
+    "commands.md": commands,
+    "playbooks.md": playbooks,
+}
 
 
 def stale_pages() -> list[str]:
