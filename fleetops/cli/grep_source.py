@@ -60,6 +60,7 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     from fleetops.fleet.grep import exit_code, grep_hosts
     from fleetops.inventory import select_hosts
     from fleetops.render.grep import grep_json, grep_screen
+    from fleetops.render.waiting import waiting
     from fleetops.source.search import Search
 
     search = Search(
@@ -76,8 +77,8 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     # Any folder can be searched on any host that is named; the engine's source is on nodes.
     hosts = select_hosts(inventory, args.hosts, of="all" if args.path and args.hosts else "nodes")
     output = world.output(args)
-    with world.connections(inventory) as connections:
-        report = grep_hosts(connections, hosts, search, path=args.path)
+    with world.connections(inventory) as connections, waiting(output) as on_answer:
+        report = grep_hosts(connections, hosts, search, path=args.path, on_answer=on_answer)
     if output.wants_json:
         output.json(grep_json(report))
     else:

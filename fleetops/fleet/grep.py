@@ -1,6 +1,6 @@
 """Searching the engine's own source on many nodes at once, one round trip each where the inventory names the folder."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -20,16 +20,23 @@ from fleetops.ssh.fanout import Result, fan_out
 
 
 def grep_hosts(
-    sessions: Sessions, hosts: Sequence[Host], search: Search, *, path: str | None = None
+    sessions: Sessions,
+    hosts: Sequence[Host],
+    search: Search,
+    *,
+    path: str | None = None,
+    on_answer: Callable[[set[str]], None] = lambda _: None,
 ) -> GrepReport:
     """What every host answers, in the order of `hosts`.
 
-    `path` is the folder or file to search; without it, it is each node's engine source.
+    `path` is the folder or file to search; without it, it is each node's engine source. `on_answer` hears, after
+    each answer, which hosts have still to give theirs.
     Raises UsageError where grep refuses the pattern (on any of them).
     """
-    results = {
-        result.item.name: result for result in fan_out(hosts, lambda host: _ask(sessions, host, search, path))
-    }
+    results: dict[str, Result[Host, Found]] = {}
+    for result in fan_out(hosts, lambda host: _ask(sessions, host, search, path)):
+        results[result.item.name] = result
+        on_answer({host.name for host in hosts} - set(results))
     in_order = [results[host.name] for host in hosts]
     for result in in_order:
         if isinstance(result.error, UsageError):

@@ -20,7 +20,7 @@ DEADLINE_S = 60.0  # a cold 123 MB tree on a slow disk takes tens of seconds; a 
 LINE_BYTES = 400
 ANSWER_BYTES = 4 * 2**20
 
-_BAD_PATTERN, _NO_FOLDER = 64, 66
+_BAD_PATTERN, _NO_FOLDER, _OTHER_GREP = 64, 66, 69
 
 # Sorting matched text would cost more than reading twice, so a first grep lists the files that match, and a second
 # reads those in sorted order; the first leaves binaries out (-I), the second must not (-a), or a file would end at its
@@ -33,7 +33,7 @@ LC_ALL=C.UTF-8 GREP_COLORS='ms=7;3;1;9:mc=:sl=:cx=:fn=:ln=:bn=:se=:ne'
 export LC_ALL GREP_COLORS
 
 grep "$matcher" -e "$pattern" </dev/null >/dev/null
-[ $? -le 1 ] || exit 64
+[ $? -le 1 ] || { grep --version | grep -q GNU && exit 64; exit 69; }
 
 case $folder in /*) ;; *) folder=./$folder ;; esac
 start=.
@@ -168,6 +168,8 @@ def parse_search(outcome: Outcome, folder: str) -> Found:
     check_pattern(outcome)
     if outcome.status == _NO_FOLDER:
         raise FleetopsError(f"cannot search {folder}: no such file or folder")
+    if outcome.status == _OTHER_GREP:
+        raise FleetopsError(f"the search needs GNU grep, and there is another or none: {outcome.said}")
     try:
         answer = _answer(outcome.stdout)
     except (Unparsable, ValueError) as error:

@@ -76,6 +76,13 @@ def test_another_release_is_another_answer(tree: Path, tmp_path: Path) -> None:
     assert one.lines == other.lines
 
 
+def test_each_answer_tells_who_is_still_waited_for(tree: Path) -> None:
+    told: list[set[str]] = []
+    nodes = [node(f"node-{number}", tree) for number in (171, 172, 173)]
+    grep_hosts(Fleet("node-172"), nodes, SIZE, on_answer=told.append)
+    assert [len(left) for left in told] == [2, 1, 0]
+
+
 def test_a_silent_node_costs_only_its_own_answer(tree: Path) -> None:
     report = grep_hosts(Fleet("node-175"), [node("node-175", tree), node("node-174", tree)], SIZE)
     assert hosts_of(report) == ["node-174"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from local_host import LocalSession
 
-from fleetops.model.command import Outcome
+from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import FleetopsError, UsageError
 from fleetops.model.grep import SourceAnswer, SourceLine
 from fleetops.source.search import DEADLINE_S, LINE_BYTES, Found, Search, parse_search, search_command
@@ -237,6 +237,16 @@ def test_greps_warning_about_a_pattern_is_kept_apart_from_the_answer(
     assert found.answer.unread == ()
 
 
+def test_a_grep_that_is_not_gnus_is_not_blamed_on_the_pattern(session: LocalSession, tmp_path: Path) -> None:
+    other = tmp_path / "grep"
+    other.write_text("#!/bin/sh\necho 'grep: unrecognized option: G' >&2\nexit 2\n")
+    other.chmod(0o755)
+    asked = search_command(Search(pattern="x"), "/")
+    found = session.run(Command(argv=("env", f"PATH={tmp_path}:{os.environ['PATH']}", *asked.argv)))
+    with pytest.raises(FleetopsError, match=r"needs GNU grep.*unrecognized option: G"):
+        parse_search(found, "/")
+
+
 def test_a_missing_folder_is_said(session: LocalSession) -> None:
     with pytest.raises(FleetopsError, match="cannot search /no/such: no such file or folder"):
         find(session, "/no/such", "x")
@@ -245,7 +255,8 @@ def test_a_missing_folder_is_said(session: LocalSession) -> None:
 @pytest.mark.parametrize(
     "outcome",
     [
-        Outcome(status=127, stderr="sh: 1: grep: not found"),
+        Outcome(status=127, stderr="sh: 1: awk: not found"),
+        Outcome(status=0, stdout="searched 137\n77 12\ntotal 0 0\n"),
         Outcome(status=0, stdout="searched 0\n./a.py\x011\x01:\x01hit\n"),
         Outcome(status=0),
     ],
