@@ -42,7 +42,7 @@ if spec and spec.origin:
     print(os.path.dirname(spec.origin))' "$package" 2>/dev/null)
   if [ -n "$place" ] && is_package "$place"; then found "$place"; fi
 }
-environment() { { tr '\\000' '\\n' < "/proc/$1/environ"; } 2>/dev/null | sed -n "s/^$2=//p"; }
+environment() { { timeout 1 tr '\\000' '\\n' < "/proc/$1/environ"; } 2>/dev/null | sed -n "s/^$2=//p"; }
 server() {
   first=$({ timeout 1 tr '\\000' '\\n' < "/proc/$1/cmdline"; } 2>/dev/null | head -n 1)
   case ${first##*/} in python*) ;; *) return ;; esac
