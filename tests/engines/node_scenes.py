@@ -187,7 +187,9 @@ def observe(
         service
         for engine in engines()
         for service in engine.find_services(
-            on_node.value(PROCESSES) or (), on_node.value(LISTENERS) or (), on_node.value(SERVICE_RECORDS) or ()
+            on_node.value(PROCESSES) or (),
+            on_node.value(LISTENERS) or (),
+            on_node.value(SERVICE_RECORDS) or (),
         )
     )
     return Observation(

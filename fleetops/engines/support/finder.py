@@ -57,17 +57,14 @@ def find_services(
     recorded = _recorded(table, records)
     launchers = _launchers(shape, table, recorded)
     listening = tuple(listeners)
-    strays: dict[int, Process] = {
-        p.pid: p for p in table.processes if shape.is_worker(p) and not protected(p)
-    }
     services = []
+    claimed: set[int] = set()
     for launcher in launchers:
         found = _members(shape, table, launcher, launchers)
-        for process in (launcher, *found):
-            strays.pop(process.pid, None)
+        claimed.update(process.pid for process in (launcher, *found))
         port = _port(shape, launcher, found, listening, recorded.get(launcher.pid))
         services.append(_service(shape, launcher, found, port))
-    services += _orphaned(shape, table, tuple(strays.values()), {one.pid for one in launchers})
+    services += _orphaned(shape, table, claimed)
     return tuple(services)
 
 
@@ -82,7 +79,7 @@ def _recorded(table: ProcessTable, records: Iterable[ServiceRecord]) -> dict[int
 
 
 def _launchers(shape: Shape, table: ProcessTable, recorded: dict[int, ServiceRecord]) -> tuple[Process, ...]:
-    """Outermost servers; a dead leader that workers hang under; a recorded process that has no server below it."""
+    """Outermost servers; a dead leader that workers hang under; a recorded process that has lost its command line."""
 
     def looks(process: Process) -> bool:
         return shape.is_server(process) or _leads_workers(shape, table, process)
@@ -90,13 +87,8 @@ def _launchers(shape: Shape, table: ProcessTable, recorded: dict[int, ServiceRec
     servers = [
         p for p in table.processes if looks(p) and not any(looks(above) for above in table.ancestors(p))
     ]
-    under_record = {above.pid for server in servers for above in table.ancestors(server)}
     servers += [
-        table.by_pid[pid]
-        for pid in recorded
-        if pid not in under_record
-        and table.by_pid[pid] not in servers
-        and not _under(table, table.by_pid[pid], servers)
+        table.by_pid[pid] for pid in recorded if _stands_alone(shape, table, table.by_pid[pid], servers)
     ]
     return tuple(servers)
 
@@ -108,8 +100,12 @@ def _leads_workers(shape: Shape, table: ProcessTable, process: Process) -> bool:
     return any(shape.is_worker(child) for child in table.processes if child.ppid == process.pid)
 
 
-def _under(table: ProcessTable, process: Process, others: list[Process]) -> bool:
-    return any(above in others for above in table.ancestors(process))
+def _stands_alone(shape: Shape, table: ProcessTable, process: Process, servers: list[Process]) -> bool:
+    """Whether a recorded process with no server above or below it is this engine's: a zombie, or one with workers."""
+    above, below = tuple(table.ancestors(process)), table.descendants(process)
+    if any(one in servers for one in (process, *above, *below)):
+        return False
+    return process.is_zombie or any(shape.is_worker(one) for one in below)
 
 
 def _members(
@@ -181,28 +177,29 @@ def _port(
     return ports.pop() if len(ports) == 1 else None
 
 
-def _orphaned(
-    shape: Shape, table: ProcessTable, strays: tuple[Process, ...], launchers: set[int]
-) -> list[Service]:
+def _orphaned(shape: Shape, table: ProcessTable, claimed: set[int]) -> list[Service]:
     """Workers without a launcher, one service for each group that a dead launcher left behind."""
+
+    def free(process: Process) -> bool:
+        return process.pid not in claimed and not protected(process)
+
+    strays = {process.pid for process in table.processes if shape.is_worker(process) and free(process)}
+    roots = [
+        p for p in table.processes if p.pid in strays and strays.isdisjoint(a.pid for a in table.ancestors(p))
+    ]
     groups: dict[int, dict[int, Process]] = {}
-    pids = {stray.pid for stray in strays}
-    for stray in (one for one in strays if not any(above.pid in pids for above in table.ancestors(one))):
-        group = groups.setdefault(own_group(stray), {})
-        group[stray.pid] = stray
-        for process in table.descendants(
-            stray, below=lambda one: not protected(one) and one.pid not in launchers
-        ):
-            group[process.pid] = process
+    taken: set[int] = set()
+    for root in roots or [table.by_pid[pid] for pid in strays]:
+        members = [root, *table.descendants(root, below=free)]
+        group = groups.setdefault(own_group(root), {})
+        group.update({process.pid: process for process in members if process.pid not in taken})
+        taken.update(group)
     for number, group in groups.items():
-        for process in table.group(number):
-            if is_python_helper(process) and not _below_any(table, process, launchers):
-                group.setdefault(process.pid, process)
-    return [_service(shape, None, tuple(group.values()), None) for group in groups.values()]
-
-
-def _below_any(table: ProcessTable, process: Process, pids: set[int]) -> bool:
-    return process.pid in pids or any(above.pid in pids for above in table.ancestors(process))
+        helpers = (
+            one for one in table.group(number) if is_python_helper(one) and free(one) and one.pid not in taken
+        )
+        group.update({process.pid: process for process in helpers})
+    return [_service(shape, None, tuple(group.values()), None) for group in groups.values() if group]
 
 
 def is_python_helper(process: Process) -> bool:
