@@ -65,15 +65,19 @@ class Attribution:
         return tuple(process for process in self.processes if process.is_alive)
 
 
-def attribute(observation: Observation) -> Attribution:
-    """Sort a node's processes by whose they are; pure, to be asked again right before each signal."""
+def attribute(observation: Observation, *, earlier: Iterable[Process] = ()) -> Attribution:
+    """Sort a node's processes by whose they are; pure, to be asked again right before each signal.
+
+    `earlier` are processes that were the service's a moment ago, before others of it ended: what is left of them,
+    by pid and start time, still is, though the launcher or the port that showed it may be gone.
+    """
     processes = observation.node_facts.value(PROCESSES)
     if processes is None:
         return Attribution(known=False)
     table = ProcessTable(processes)
     targets = target_services(observation)
     others = tuple(service for service in observation.services if service not in targets)
-    why = _reasons(observation, table, targets, others)
+    why = {**_left_of(table, earlier), **_reasons(observation, table, targets, others)}
     own = _launchers_first(table, targets, why)
     looks_alike = {
         process.pid: process for service in targets for process in service.processes if process.is_alive
@@ -134,6 +138,16 @@ def _reasons(
     foreign = {process.pid for service in others for process in service.processes}
     return {
         pid: reason for pid, reason in why.items() if pid not in foreign and not protected(table.by_pid[pid])
+    }
+
+
+def _left_of(table: ProcessTable, earlier: Iterable[Process]) -> dict[int, str]:
+    """Those of `earlier` that are still there: pid and start time agree."""
+    there = ((process, table.by_pid.get(process.pid)) for process in earlier)
+    return {
+        found.pid: "was the service's a moment ago"
+        for process, found in there
+        if found and found.start_ticks == process.start_ticks and not protected(found)
     }
 
 

@@ -130,6 +130,15 @@ def test_a_title_alone_only_nominates():
     assert pids(found.nominated) == set(range(4130, 4138))
 
 
+def test_what_was_the_services_a_moment_ago_still_is_when_its_proof_has_ended():
+    before = attribute(observe(*incident(), facts={HOLDERS: holders(4135, 4136, 4137)}))
+    after = observe(detokenizer(ppid=1), replace(rank(7, ppid=1), start_ticks=77_777))
+    assert attribute(after).processes == ()
+    assert pids(attribute(after, earlier=before.processes).processes) == {4140}, (
+        "pid 4137 is another process now"
+    )
+
+
 def test_a_held_gpu_alone_makes_a_stranger():
     notebook = process(7000, "python3", "python3", "-m", "ipykernel_launcher")
     found = attribute(observe(*service_processes(), notebook, facts={HOLDERS: holders(4130, 7000)}))
