@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fleetops.checks import judge
-from fleetops.fleet.health import why_healthy
+from fleetops.fleet.health import judge_health
 from fleetops.fleet.observe import observe
 from fleetops.fleet.read import Sessions
 from fleetops.model.errors import Unreachable
@@ -19,6 +19,7 @@ from fleetops.model.plan import Plan
 from fleetops.model.record import Result
 from fleetops.playbook.book import Playbook
 from fleetops.playbook.desk import RunDesk, Tools
+from fleetops.playbook.guards import refusal
 from fleetops.playbook.journal import Journal
 from fleetops.playbook.plan import make_plan
 from fleetops.playbook.runner import Runner
@@ -72,7 +73,7 @@ class Operation:
                 host=self.node.name,
                 hint=f"nothing was changed; fleetops probe {self.node.name} asks its hypervisor too",
             )
-        if not isinstance(identity, Missing) and identity.machine_id:
+        if not isinstance(identity, Missing) and identity.machine_id and not refusal("identity", observation):
             self.store.record_machine_id(self.node.name, identity.machine_id, self.clock())
         situation = Situation(
             inventory=self.inventory,
@@ -82,10 +83,10 @@ class Operation:
             run_id=self._run_id(),
             waived=self.waived,
         )
-        plan = make_plan(self.book, situation)
-        if self.book.name == "recover":
-            plan = replace(plan, healthy=why_healthy(situation, self.sessions))
-        return plan, situation
+        if self.book.name != "recover":
+            return make_plan(self.book, situation), situation
+        health = judge_health(situation, self.sessions)
+        return replace(make_plan(self.book, health.situation), healthy=health.well), health.situation
 
     def execute(self, situation: Situation, sink: Sink) -> Result:
         """Run the playbook. Raises only what happens before the first step (a journal that cannot be written)."""

@@ -51,6 +51,13 @@ class Refused(FleetopsError):  # noqa: N818 - named for what the user reads
         self.guard = guard
 
 
+class Unknown(FleetopsError):  # noqa: N818 - named for what the user reads
+    """Facts are missing, so nothing can be said, and nothing is done."""
+
+    exit_code = Exit.UNKNOWN
+    kind = "unknown"
+
+
 class Unreachable(FleetopsError):  # noqa: N818 - named for what the user reads
     """A host could not be asked. It is unknown, not down."""
 

@@ -1,6 +1,6 @@
 """Is everything back? The before/after table, and the single facts that a playbook's `until` names. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fleetops.engines.attribution import attribute
 from fleetops.model.fact import Facts
@@ -71,19 +71,25 @@ def _gpu_memory(before: Observation, after: Observation) -> ReclaimRow:
     then, now = gpu_facts(before), gpu_facts(after)
     baseline = after.baseline or before.baseline
     idle = baseline.gpu_used_bytes if baseline else {}
-    ok = (
-        None
-        if now is None or not now.gpus
-        else all(gpu.memory_used_bytes <= idle.get(gpu.uuid, 0) + GPU_MARGIN_BYTES for gpu in now.gpus)
-    )
     return ReclaimRow(
         name="GPU memory",
         fact="gpu-memory",
         before=_held(then),
         after=_held(now),
         idle=show_gib(sum(idle.values())),
-        ok=ok,
+        ok=_is_free(now, idle),
     )
+
+
+def _is_free(gpus: Gpus | None, idle: Mapping[str, int]) -> bool | None:
+    """Every GPU at its idle use; None where that cannot be said: no GPU seen, or one whose memory is unreadable."""
+    if (
+        gpus is None
+        or not gpus.gpus
+        or any("memory" in field for gpu in gpus.gpus for field, _ in gpu.failing)
+    ):
+        return None
+    return all(gpu.memory_used_bytes <= idle.get(gpu.uuid, 0) + GPU_MARGIN_BYTES for gpu in gpus.gpus)
 
 
 def _held(gpus: Gpus | None) -> str:

@@ -1,0 +1,85 @@
+"""Each way of breaking: healed by the smallest rung that works, or refused for the right reason."""
+
+import pytest
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+
+
+def resets(fleet, result):
+    return [change for change in fleet.changes(result) if "--gpu-reset" in change]
+
+
+def steps(result_stdout: str) -> str:
+    return result_stdout
+
+
+@pytest.mark.parametrize("kind", ["zombies", "ghost-leader"])
+def test_dead_ranks_need_no_reset(fleet, kind):
+    fleet.break_node(kind)
+    ran = fleet.fleetops("recover", "node-174", "--yes", "--json")
+    assert ran.status == 0, ran.stderr
+    assert all(row["ok"] for row in ran.json["reclaimed"])
+    assert resets(fleet, ran.json) == []
+    assert fleet.generates() == 5
+
+
+def test_a_ghost_leader_holds_the_port_until_its_threads_are_killed(fleet):
+    fleet.break_node("ghost-leader")
+    observation = fleet.look()
+    ghosts = [one for one in observation.node_facts.readings["processes"] if one.is_ghost_leader]
+    assert ghosts
+    assert any(
+        ghost.pid in listener.owners
+        for ghost in ghosts
+        for listener in observation.node_facts.readings["listeners"]
+    )
+    assert fleet.fleetops("kill", "node-174", "--yes").status == 0
+    after = fleet.look()
+    assert not any(one.is_ghost_leader for one in after.node_facts.readings["processes"])
+    assert 30000 not in {listener.port for listener in after.node_facts.readings["listeners"]}
+
+
+def test_gpu_memory_without_an_owner_is_freed_by_a_reset_on_the_hypervisor_alone(fleet):
+    fleet.break_node("gpu-memory-held")
+    refused = fleet.fleetops("launch", "--profile", "hicache48", "node-174", "--yes", "--json")
+    assert refused.status == 5
+    ran = fleet.fleetops("reset-gpus", "node-174", "--yes", "--json")
+    assert ran.status == 0, ran.stderr
+    [reset] = resets(fleet, ran.json)
+    assert reset[0] == "pve-01"
+    gpus = fleet.look().node_facts.readings["gpus"].gpus
+    assert sum(gpu.memory_used_bytes for gpu in gpus) < 2**30
+
+
+def test_persistence_mode_is_as_it_was_after_a_reset(fleet):
+    fleet.run("pve-01", "nvidia-smi", "-pm", "1")
+    fleet.break_node("gpu-memory-held")
+    before = persistence(fleet)
+    assert any(before.values())
+    assert fleet.fleetops("reset-gpus", "node-174", "--yes").status == 0
+    assert persistence(fleet) == before
+
+
+def persistence(fleet):
+    return {gpu.uuid: gpu.persistence for gpu in fleet.look().hypervisor_facts.readings["gpus"].gpus}
+
+
+def test_the_neighbours_gpus_are_never_named_in_a_reset(fleet):
+    fleet.break_node("gpu-memory-held")
+    result = fleet.fleetops("recover", "node-174", "--yes", "--json").json
+    theirs = {gpu.uuid for gpu in fleet.look("node-175").node_facts.readings["gpus"].gpus}
+    assert len(theirs) == 2
+    [reset] = resets(fleet, result)
+    assert not theirs.intersection(reset[-1].split(","))
+
+
+def test_a_locked_guest_is_refused_and_nothing_is_changed_on_the_hypervisor(fleet):
+    fleet.break_node("guest-locked")
+    ran = fleet.fleetops("recover", "node-174", "--yes", "--json")
+    assert ran.status == 5
+    told = ran.error if ran.stderr.strip().startswith("{") else ran.json
+    assert told["guard"] == "proxmox-lock"
+    assert "backup" in (told.get("message") or told.get("why"))
+    held = fleet.look().node_facts.readings["gpus"].gpus
+    assert sum(gpu.memory_used_bytes for gpu in held) > 2**30
+    assert "backup" in fleet.run("pve-01", "pct", "config", "174")
