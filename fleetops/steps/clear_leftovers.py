@@ -1,6 +1,5 @@
 """Rung 2: remove what SIGKILL leaves: shared-memory segments of dead owners that nobody maps."""
 
-from fleetops.engines.attribution import attribute
 from fleetops.model.command import Command, shell
 from fleetops.model.errors import StepFailed
 from fleetops.model.machine import Segment
@@ -35,7 +34,7 @@ done
 
 def plan(situation: Situation, _options: Options) -> PlannedStep:
     """The segments as seen now; the kill of rung 1 usually leaves more."""
-    segments = attribute(situation.observation).leftovers
+    segments = situation.attribution.leftovers
     return PlannedStep(
         step="clear-leftovers",
         title="clear leftovers",
@@ -48,7 +47,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
 
 def run(desk: Desk, _options: Options) -> str:
     """Remove the segments; those that turn out to be in use are kept and said."""
-    segments = attribute(desk.situation.observation).leftovers
+    segments = desk.situation.attribution.leftovers
     if not segments:
         raise Skip("nothing is left over")
     outcome = desk.change(_action(desk.situation.node_name, segments))

@@ -2,6 +2,7 @@
 
 import re
 
+from fleetops.engines.attribution import attribute
 from fleetops.model.command import Outcome
 from fleetops.model.errors import FleetopsError, Refused, StepFailed
 from fleetops.model.finding import Observation
@@ -103,12 +104,14 @@ def _nobody_holds(observation: Observation) -> None:
     holders = observation.node_facts.value(HOLDERS)
     if holders is None:
         raise Refused("who holds the GPUs could not be read", guard="tenants", host=observation.node.name)
-    if holders:
+    daemons = {process.pid for process in attribute(observation).daemons}
+    holding = [holder for holder in holders if holder.pid not in daemons]
+    if holding:
         table = {process.pid: process for process in observation.node_facts.value(PROCESSES) or ()}
-        first = table.get(holders[0].pid)
+        first = table.get(holding[0].pid)
         state = " in D state (SIGKILL is queued)" if first and first.state == "D" else ""
         raise StepFailed(
-            f"a reset cannot help while process {holders[0].pid}{state} holds {holders[0].path}",
+            f"a reset cannot help while process {holding[0].pid}{state} holds {holding[0].path}",
             host=observation.node.name,
             hint=f"fleetops probe {observation.node.name}",
         )

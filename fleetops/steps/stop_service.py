@@ -1,6 +1,5 @@
 """Rung 1: stop the service. TERM to its processes, a grace, KILL to what is left, zombie parents included."""
 
-from fleetops.engines.attribution import attribute
 from fleetops.model.errors import Refused
 from fleetops.model.finding import Observation
 from fleetops.model.machine import Process
@@ -14,7 +13,7 @@ _POLL_S = 1.0
 def plan(situation: Situation, options: Options) -> PlannedStep:
     """The processes as seen now; those seen when the step runs are what counts."""
     observation = situation.observation
-    found = attribute(observation).living
+    found = situation.attribution.living
     node = situation.node_name
     grace = _grace_s(observation, options)
     return PlannedStep(
@@ -23,7 +22,7 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
         host=node,
         detail=f"TERM, {grace:g} s, KILL to {_described(found)}" if found else "",
         skip="" if found else "no process of the service is left",
-        blocked=_strangers(observation),
+        blocked=_strangers(situation),
         guard="attribution",
         actions=tuple(
             Action(host=node, command=signal_command(name, found), why=why)
@@ -35,8 +34,8 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
 
 def run(desk: Desk, options: Options) -> str:
     """TERM, grace, KILL; whether all are gone is judged by the playbook's `until`, from facts read again."""
-    found = attribute(desk.situation.observation).living
-    if stranger := _strangers(desk.situation.observation):
+    found = desk.situation.attribution.living
+    if stranger := _strangers(desk.situation):
         raise Refused(stranger, guard="attribution", host=desk.situation.node_name)
     if not found:
         raise Skip("no process of the service is left")
@@ -58,7 +57,7 @@ def _left_after(desk: Desk, grace_s: float) -> tuple[Process, ...]:
     """What is still there when the grace is over, or as soon as nothing is."""
     until = desk.now() + grace_s
     while True:
-        left = attribute(desk.look().observation).living
+        left = desk.look().attribution.living
         if not left or desk.now() >= until:
             return left
         desk.wait(min(_POLL_S, max(0.0, until - desk.now())))
@@ -73,17 +72,17 @@ def _grace_s(observation: Observation, options: Options) -> float:
     return options.seconds("broken-grace" if broken else "grace")
 
 
-def _strangers(observation: Observation) -> str:
+def _strangers(situation: Situation) -> str:
     """Who holds the GPUs and cannot be attributed to the service: never killed, and reason enough to stop."""
-    found = attribute(observation)
+    found, node = situation.attribution, situation.node_name
     if not found.known:
-        return f"the process table of {observation.node.name} could not be read"
+        return f"the process table of {node} could not be read"
     if found.strangers is None:
-        return f"who holds the GPUs of {observation.node.name} could not be read"
+        return f"who holds the GPUs of {node} could not be read"
     if not found.strangers:
         return ""
     named = ", ".join(f"{one.pid} ({one.title})" for one in found.strangers[:3])
-    return f"{named} holds the GPUs of {observation.node.name} and cannot be shown to be the service's"
+    return f"{named} holds the GPUs of {node} and cannot be shown to be the service's"
 
 
 def _described(processes: tuple[Process, ...]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from fleetops.engines.attribution import Attribution, attribute
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import UsageError
 from fleetops.model.finding import Finding, Observation, Severity
@@ -29,6 +30,11 @@ class Situation:
     before: Observation
     run_id: str
     waived: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def attribution(self) -> Attribution:
+        """Whose processes are there; what was the service's when the run began still is."""
+        return attribute(self.observation, earlier=attribute(self.before).processes)
 
     @property
     def profile(self) -> Profile | None:

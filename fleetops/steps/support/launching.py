@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fleetops.engines import engine
-from fleetops.engines.attribution import attribute
 from fleetops.model.errors import Refused
 from fleetops.model.fleet import FlagValue, Profile
 from fleetops.model.sizing import Budget
@@ -50,7 +49,7 @@ def record_path(profile: Profile) -> str:
 def budget_for(situation: Situation) -> Budget:
     """The launch's arithmetic: for a node that still has to be cleaned up, with what the idle node has."""
     profile = profile_of(situation)
-    dirty = bool(attribute(situation.observation).processes) or situation.has(
+    dirty = bool(situation.attribution.processes) or situation.has(
         "gpu-memory-held", "leftovers", "memory-low", "memory-missing"
     )
     found = rooms(situation.observation, idle=dirty)

@@ -1,6 +1,5 @@
 """Ending a service that this very run has started and that did not come up."""
 
-from fleetops.engines.attribution import attribute
 from fleetops.model.errors import FleetopsError
 from fleetops.model.plan import Action
 from fleetops.steps.support.base import Desk
@@ -12,7 +11,7 @@ def end_own_service(desk: Desk, started: Started) -> None:
     """KILL what belongs to the start that failed; what cannot be reached any more is said, not hidden."""
     node = desk.situation.node_name
     try:
-        found = attribute(desk.look().observation).living
+        found = desk.look().attribution.living
         if found:
             desk.tell(f"ending what was started ({len(found)} processes)")
             desk.restore(
