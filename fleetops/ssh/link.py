@@ -36,7 +36,6 @@ class Link:
         label: what the operator calls it: the inventory's name, or a jump host's.
         trust: the name to give to `fleetops trust` when the key is unknown.
         via: the link to go through, None for none.
-        banner_s: the deadline for the server's first word.
     """
 
     def __init__(
@@ -48,7 +47,6 @@ class Link:
         config: SshConfig,
         known_hosts: KnownHosts,
         via: "Link | None" = None,
-        banner_s: float = BANNER_S,
     ) -> None:
         self.label = label
         self.via = via
@@ -57,7 +55,6 @@ class Link:
         self._connection = connection
         self._config = config
         self._trust = trust
-        self._banner_s = banner_s
         self._lock = threading.Lock()
         self._client: paramiko.SSHClient | None = None
         self._retired: list[paramiko.SSHClient] = []
@@ -136,10 +133,10 @@ class Link:
         """Meet the server as far as its key; nothing is said about who is asking. Raises Unreachable."""
         transport = self._new_transport(self._socket())
         try:
-            transport.start_client(timeout=self._banner_s + EXCHANGE_S)
+            transport.start_client(timeout=BANNER_S + EXCHANGE_S)
             return host_key(transport.get_remote_server_key())
         except (paramiko.SSHException, EOFError, OSError) as error:
-            raise self.unreachable(why_unmet(transport, error, self._banner_s)) from error
+            raise self.unreachable(why_unmet(transport, error, BANNER_S)) from error
         finally:
             transport.close()
 
@@ -191,7 +188,7 @@ class Link:
 
     def _new_transport(self, sock: Any, **options: Any) -> paramiko.Transport:
         transport = paramiko.Transport(sock, **options)
-        transport.banner_timeout = self._banner_s
+        transport.banner_timeout = BANNER_S
         transport.auth_timeout = AUTH_S
         prefer(transport, self.known_hosts.types(self.files, self.key_name))
         return transport
@@ -209,7 +206,7 @@ class Link:
                 port,
                 username=self.user,
                 sock=transport.sock,
-                timeout=self._banner_s + EXCHANGE_S,
+                timeout=BANNER_S + EXCHANGE_S,
                 transport_factory=lambda *_args, **_options: transport,
                 **self._identities(),
             )
@@ -220,7 +217,7 @@ class Link:
             client.close()
             if policy.accepted:
                 raise self._not_let_in(error) from error
-            raise self.unreachable(why_unmet(transport, error, self._banner_s)) from error
+            raise self.unreachable(why_unmet(transport, error, BANNER_S)) from error
         self._connection.client, self._connection.transport, self._client = client, transport, client
         return transport
 

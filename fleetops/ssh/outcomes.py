@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from fleetops.model.command import Command, Outcome
+from fleetops.ssh import quote
 from fleetops.ssh.exchange import Exchange
-from fleetops.ssh.quote import KILL_AFTER_S, decode
 
 _TIMED_OUT = 124  # timeout(1): the command ended on SIGTERM
 _KILLED = 137  # the command, and timeout with it, ended on SIGKILL
@@ -37,8 +37,8 @@ def _outcome(
     out, err = exchange.out.part(part), exchange.err.part(part)
     return Outcome(
         status=status,
-        stdout=decode(out.content),
-        stderr=decode(err.content),
+        stdout=quote.decode(out.content),
+        stderr=quote.decode(err.content),
         timed_out=status is None or ran_out(command, status, elapsed_s),
         truncated=out.truncated or err.truncated,
         duration_s=elapsed_s,
@@ -53,4 +53,4 @@ def ran_out(command: Command, status: int, elapsed_s: float) -> bool:
     """
     if status == _TIMED_OUT:
         return elapsed_s >= command.deadline_s / 2
-    return status == _KILLED and elapsed_s >= 0.9 * (command.deadline_s + KILL_AFTER_S)
+    return status == _KILLED and elapsed_s >= 0.9 * (command.deadline_s + quote.KILL_AFTER_S)

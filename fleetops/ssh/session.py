@@ -24,7 +24,9 @@ OPEN_S = 15.0
 LONGEST_LINE_BYTES = 100_000
 """Linux takes no argument over 128 KiB, and sshd hands the whole line to the login shell as one."""
 
-_SESSIONS_AT_ONCE = 8  # sshd's MaxSessions is 10
+_SESSIONS_AT_ONCE = 6  # sshd's MaxSessions is 10, and it frees a place a little later than it is left
+_ROOM_S = 3.0
+_RETRY_S = 0.05
 
 
 class SshSession:
@@ -158,18 +160,26 @@ class SshSession:
                 channel.close()
 
     def _open(self) -> paramiko.Channel:
-        """A channel over the warm connection; where that has died meanwhile, over a new one: nothing was sent yet."""
-        for last_try in (False, True):
+        """A channel for a call. Nothing was sent yet, so what fails is tried again while that can help.
+
+        A connection that has died meanwhile is made anew once; a refusal is waited out for a moment, because
+        sshd counts a session against MaxSessions until it has cleaned up behind it.
+        """
+        until = time.monotonic() + _ROOM_S
+        fresh = False
+        while True:
             transport = self._link.transport()
             try:
                 return transport.open_session(timeout=OPEN_S)
             except paramiko.ChannelException as error:
-                raise self._link.unreachable(f"it refuses a session: {error.text}") from error
+                if time.monotonic() > until:
+                    raise self._link.unreachable(f"it refuses a session: {error.text.lower()}") from error
+                time.sleep(_RETRY_S)
             except (paramiko.SSHException, EOFError, OSError) as error:
                 self._link.retire(transport)
-                if last_try:
+                if fresh:
                     raise self._link.unreachable(f"it opens no session: {error}") from error
-        raise AssertionError("unreachable")
+                fresh = True
 
     def _start(self, channel: paramiko.Channel, line: bytes) -> None:
         """Paramiko waits for ever for the answer to this; closing the channel ends that wait."""
