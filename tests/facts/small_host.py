@@ -6,11 +6,13 @@ it started, so what dies there stays a zombie until the host ends. `/dev` is its
 """
 
 import ctypes
+import fcntl
 import json
 import mmap
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -19,6 +21,7 @@ from pathlib import Path
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_NAME = 15
 CLONE_NEWPID = 0x20000000
+SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 IPC_PRIVATE, IPC_CREAT = 0, 0o1000
 
 
@@ -48,7 +51,14 @@ def make_dev():
     run("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
         Path("/dev", name).touch()
-    run("ip", "link", "set", "lo", "up", check=False)
+    bring_loopback_up()
+
+
+def bring_loopback_up():
+    """What `ip link set lo up` does, on a machine that has no iproute2 (netdevice(7))."""
+    with socket.socket() as any_socket:
+        flags = struct.pack("16sh14x", b"lo", IFF_UP)
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, flags)
 
 
 def run(*argv, check=True):
