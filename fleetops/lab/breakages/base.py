@@ -18,7 +18,9 @@ FRACTION = "0.88"
 _READY = "The server is fired up and ready to roll!"
 _PATIENCE_S = 60.0
 _LOOK_S = 0.1
-_CARE = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from fleetops.lab.engine.care import main; sys.exit(main())"
+_MAIN = (
+    f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from fleetops.lab.%s import main; sys.exit(main())"
+)
 
 
 class BreakageFailed(FleetopsError):  # noqa: N818 - named for what the user reads
@@ -36,26 +38,32 @@ class BrokenNode:
         self.host: LabHost = lab_host(name)
         self.ranks = len(self.host.minors)
 
-    def run(self, *argv: str) -> str:
-        """Run a command there, past SSH. Raises BreakageFailed."""
-        done = run_in(self._folder, self.name, argv)
+    def run(self, *argv: str, host: str = "") -> str:
+        """Run a command there, or on its hypervisor, past SSH. Raises BreakageFailed."""
+        done = run_in(self._folder, host or self.name, argv)
         if done.returncode:
             said = (done.stderr or done.stdout).strip()
-            raise BreakageFailed(
-                f"{shlex.join(argv[:3])} exited with {done.returncode}: {said}", host=self.name
-            )
+            raise BreakageFailed(f"{argv[0]} exited with {done.returncode}: {said}", host=self.name)
         return done.stdout
 
     def care(self, action: str, *arguments: str) -> str:
         """One of the lab's own actions in the host (engine/care.py)."""
-        return self.run("python3", "-c", _CARE, action, *arguments)
+        return self.run("python3", "-c", _MAIN % "engine.care", action, *arguments)
+
+    def backup(self, action: str) -> None:
+        """Start or end a backup of this guest on its hypervisor (tools/vzdump.py)."""
+        kind = "lxc" if self.host.kind == "lxc" else "qemu"
+        number = str(self.host.guest_id)
+        self.run("python3", "-c", _MAIN % "tools.vzdump", action, kind, number, host=self.host.hypervisor)
 
     def look(self) -> list[Seen]:
         """The processes of its services."""
         return [Seen(**each) for each in json.loads(self.care("look"))]
 
     def clear(self) -> None:
-        """No service, and nothing that one left."""
+        """No service, nothing that one left, and no lock of ours."""
+        if self.host.hypervisor:
+            self.backup("end")
         self.care("clear")
 
     def start(self, flags: Sequence[str], *, environment: Sequence[str] = ()) -> None:

@@ -6,11 +6,14 @@ Nothing here is pretended: the kernel's own states are what is left behind.
 import os
 import signal
 import socket
+import time
 from enum import Enum
 from typing import NoReturn
 
 from fleetops.lab.driver import Entry
 from fleetops.lab.engine import kernel
+
+_PORT_S = 5.0
 
 
 class Fate(Enum):
@@ -51,6 +54,13 @@ def meet(fate: Fate, entry: Entry, port: socket.socket | None) -> NoReturn:
 
 def become_ghost(port: socket.socket | None) -> NoReturn:
     """End the main thread alone; the workers keep what the process has, the port included."""
-    if port:
-        port.listen(1)
+    deadline = time.monotonic() + _PORT_S
+    while port:
+        try:
+            port.listen(1)
+            break
+        except OSError:  # the launcher, which is going down, has not let go of it yet
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.005)
     kernel.end_this_thread()

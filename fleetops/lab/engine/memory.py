@@ -81,7 +81,7 @@ class Pinned:
         return _SCARCE_STEP_S if available < _SCARCE_BYTES else _STEP_S
 
     def _touch(self, size_bytes: int) -> None:
-        area = mmap.mmap(-1, max(size_bytes, mmap.PAGESIZE))
+        area = mmap.mmap(-1, max(size_bytes, mmap.PAGESIZE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         for offset in range(0, len(area), mmap.PAGESIZE):
             area[offset] = 1
         self._touched.append(area)

@@ -48,6 +48,7 @@ class Rank:
     def run(self, ready: Channel) -> NoReturn:
         """Start, say that it is ready, and serve for ever."""
         kernel.set_title(self.title)
+        self._wiring.requests[0].close()  # the launcher's end: while a copy lives, its death goes unnoticed
         self._arrange_signals()
         try:
             self._start()
@@ -65,17 +66,13 @@ class Rank:
         os._exit(1)
 
     def _arrange_signals(self) -> None:
-        """Die with the launcher, as the real one does; a rank that shall become a ghost is told instead."""
-        port = self._wiring.port
+        """Die with the launcher, as the real one does, but for a rank that shall become a ghost."""
         signal.signal(signal.SIGQUIT, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, lambda *_: self._leave())
-        if self.number == 0 and self.service.places.fault == "ghost-leader":
-            signal.signal(signal.SIGUSR1, lambda *_: fate.meet(fate.Fate.GHOST, self._entry, port))
-            kernel.when_parent_dies(signal.SIGUSR1)
-            return
-        kernel.when_parent_dies(signal.SIGKILL)
-        if port and self.number:
-            port.close()
+        if not self._becomes_ghost:
+            kernel.when_parent_dies(signal.SIGKILL)
+        if self._wiring.port and self.number:
+            self._wiring.port.close()
 
     def _leave(self) -> NoReturn:
         self._segments.unlink()
@@ -85,9 +82,19 @@ class Rank:
     def _serve(self) -> None:
         if self.number:
             self.group.follow()
-        if self._wiring.port and self.service.places.fault != "ghost-leader":
+        if self._wiring.port and not self._becomes_ghost:
             self._wiring.port.close()
-        Scheduler(self.service, self.log, self.group).serve(self._wiring.requests[1], self._wiring.tokens[0])
+        try:
+            Scheduler(self.service, self.log, self.group).serve(
+                self._wiring.requests[1], self._wiring.tokens[0]
+            )
+        except EOFError:  # the launcher is gone
+            if self._becomes_ghost:
+                fate.meet(fate.Fate.GHOST, self._entry, self._wiring.port)
+
+    @property
+    def _becomes_ghost(self) -> bool:
+        return self.number == 0 and self.service.places.fault == "ghost-leader"
 
     def _start(self) -> None:
         self._entry = Ledger(self.service.places.driver).take(self.title)
