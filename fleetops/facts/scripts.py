@@ -27,14 +27,14 @@ descriptor_folders() {
   printf '%s\\n' /proc/[0-9]*/fd
   zombie_tasks | sed 's|$|/fd|'
 }
-links() {
+entries() {
   if find / -maxdepth 0 -lname x -printf '' 2>/dev/null; then
-    descriptor_folders | xargs sh -c '
+    xargs sh -c '
       pattern=$1
       shift
       find "$@" -lname "$pattern" -printf "%p %l\\0"' links "$1" | tr '\\n\\000' '\\037\\n'
   else
-    descriptor_folders | xargs ls -l | awk '
+    xargs ls -l | awk '
       /^\\/proc\\/.*:$/ { folder = substr($0, 1, length($0) - 1) }
       / -> / {
         arrow = index($0, " -> ")
@@ -43,10 +43,26 @@ links() {
       }'
   fi
 }
+refused() {
+  sed -n 's|.*\\(/proc/[0-9][0-9a-z/]*/fd\\).*ermission denied.*|\\1|p' | sort -u
+}
+links() {
+  {
+    left=$(descriptor_folders | entries "$1" 2>&1 >&3 | refused)
+    for pause in 0.02 0.1 0.3; do
+      if [ -z "$left" ]; then break; fi
+      sleep "$pause"
+      left=$(printf '%s\\n' "$left" | entries "$1" 2>&1 >&3 | refused)
+    done
+    for folder in $left; do echo "$folder: Permission denied" >&2; done
+  } 3>&1
+}
 """
 )
 """`links PATTERN`: one line `/proc/PID/fd/N TARGET` for each open descriptor whose target matches. Where find knows
-no -printf (BusyBox), every descriptor comes and the parser chooses."""
+no -printf (BusyBox), every descriptor comes and the parser chooses. Between joining a namespace or changing its user
+and its next exec a process is closed even to root (ptrace_may_access: it is not dumpable): who is refused is asked
+again for a moment, and only what stays closed is an error."""
 
 RETRIED = """\
 retried() {

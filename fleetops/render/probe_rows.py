@@ -13,7 +13,7 @@ from fleetops.render.probe_outside import hypervisor_rows, missing_rows
 from fleetops.render.rows import Row
 
 # Less than this part of a node's memory, unexplained, is the kernel's own and not worth a word.
-_NOTABLE_SHARE = 0.02
+_NOTABLE_SHARE = 0.03
 _TICKS_PER_S = 100  # USER_HZ, fixed in the kernel's interface on every platform that has GPUs
 
 
