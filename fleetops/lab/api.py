@@ -14,6 +14,7 @@ from fleetops.lab.fleet import FLEET, LabHost
 from fleetops.lab.paths import Layout
 from fleetops.lab.privilege import LabUnavailable, lab_owner
 from fleetops.lab.process import REFUSAL, LabProcess, lab_process
+from fleetops.lab.wheel import provide
 from fleetops.model.errors import FleetopsError, UsageError
 
 _UP_S = 60.0
@@ -69,6 +70,7 @@ def up(folder: Path) -> Lab:
     if running and running.is_alive:
         return _await(folder, running)
     _claim(folder)
+    provide(Layout(folder).share, os.environ)
     return _await(folder, _start(folder))
 
 

@@ -61,7 +61,7 @@ profiles:
   # What the neighbour node-175 runs on its own two GPUs.
   small:
     engine: sglang
-    model: /models/example
+    model: /models/small
     ranks: 2
     port: 30000
     flags:

@@ -6,6 +6,7 @@ path from flag to allocation, and the lab says that it is not the real one.
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -13,12 +14,15 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from fleetops.lab.engine.model_folder import write_models
 
 VERSION = "0.5.9"
 WHEEL = f"sglang-{VERSION}-py3-none-any.whl"
 _STAND_IN = Path(__file__).parent / "standin"
+_TREE = "engine/tree.json"
 _FETCH_S = 120.0
 _CONNECT_S = 10
 
@@ -38,6 +42,26 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
         return Path(environ["FLEETOPS_LAB_CACHE"]).absolute()
     base = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or tempfile.gettempdir()) / ".cache"
     return Path(base) / "fleetops"
+
+
+def provide(share: Path, environ: Mapping[str, str]) -> EngineTree:
+    """Fill what all hosts of a lab share: the engine's source (`engine/sglang`) and the models (`models`).
+
+    Everything becomes readable for the lab's own uid, whoever calls. `read_tree` tells later what it was.
+    """
+    before = os.umask(0o022)
+    try:
+        tree = provide_engine(share / "engine/sglang", cache_folder(environ))
+        write_models(share / "models")
+        (share / _TREE).write_text(json.dumps(asdict(tree)) + "\n")
+    finally:
+        os.umask(before)
+    return tree
+
+
+def read_tree(share: Path) -> EngineTree:
+    """What `provide` put there. Raises FileNotFoundError."""
+    return EngineTree(**json.loads((share / _TREE).read_text()))
 
 
 def provide_engine(target: Path, cache: Path) -> EngineTree:

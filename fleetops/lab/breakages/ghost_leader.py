@@ -12,7 +12,8 @@ def apply(folder: Path, node: str) -> None:
     """Kill the launcher of a service whose first rank outlives it in part."""
     broken = BrokenNode(folder, node)
     broken.clear()
-    broken.start(["--enable-metrics"], environment=["SGLANG_LAB_FAULT=ghost-leader"])
+    flags = ["--enable-hierarchical-cache", "--hicache-size", "48", "--enable-metrics"]
+    broken.start(flags if broken.ranks == 8 else flags[-1:], environment=["SGLANG_LAB_FAULT=ghost-leader"])
     broken.await_ready()
     broken.run("kill", "-KILL", *(str(each.pid) for each in launchers(broken.look())))
     broken.await_that(lambda: _is_haunted(broken), "no zombie leader remained")

@@ -1,5 +1,6 @@
 """The engine's source comes from its wheel, fetched once; without it a tree of our own stands in, and it is said."""
 
+import os
 import subprocess
 import zipfile
 from pathlib import Path
@@ -76,3 +77,15 @@ def test_a_cache_that_cannot_be_written_is_a_reason_too(tmp_path: Path) -> None:
 )
 def test_where_the_wheel_is_kept(environment: dict[str, str], folder: str) -> None:
     assert wheel.cache_folder(environment) == Path(folder)
+
+
+def test_what_all_hosts_share_is_readable_for_everybody(tmp_path: Path) -> None:
+    write_wheel(tmp_path / wheel.WHEEL)
+    before = os.umask(0o077)
+    try:
+        tree = wheel.provide(tmp_path / "share", {"FLEETOPS_LAB_CACHE": str(tmp_path)})
+    finally:
+        assert os.umask(before) == 0o077
+    assert wheel.read_tree(tmp_path / "share") == tree
+    assert (tmp_path / "share/models/example/config.json").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "share/engine/sglang/sglang").stat().st_mode & 0o777 == 0o755
