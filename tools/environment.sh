@@ -50,6 +50,7 @@ if "$python" -c 'import ensurepip' 2>/dev/null; then
 elif "$python" -m pip --python "$python" --version >/dev/null 2>&1; then
     "$python" -m venv --clear --without-pip "$folder"
     write_pip "'$python' -m pip --python '$here/bin/python'"
+    "$folder/pip" install --quiet --disable-pip-version-check pip # the lab fetches the engine's source with it
 else
     rm -rf "$folder"
     echo "error: $python has neither ensurepip nor a pip of 22.3 or newer, so nothing can be installed" >&2
