@@ -44,7 +44,10 @@ entries() {
   fi
 }
 refused() {
-  sed -n 's|.*\\(/proc/[0-9][0-9a-z/]*/fd\\).*ermission denied.*|\\1|p' | sort -u
+  sed -n 's|.*\\(/proc/[0-9][0-9a-z/]*/fd\\).*ermission denied.*|\\1|p' | sort -u |
+    while IFS= read -r folder; do
+      if grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "${folder%fd}status"; then echo "$folder"; fi
+    done
 }
 links() {
   {
@@ -62,7 +65,8 @@ links() {
 """`links PATTERN`: one line `/proc/PID/fd/N TARGET` for each open descriptor whose target matches. Where find knows
 no -printf (BusyBox), every descriptor comes and the parser chooses. Between joining a namespace or changing its user
 and its next exec a process is closed even to root (ptrace_may_access: it is not dumpable): who is refused is asked
-again for a moment, and only what stays closed is an error."""
+again for a moment, and only what stays closed is an error. A dead thread has no files, and Linux (seen on 6.18) closes
+its folder to a user namespace's root: it is not asked again, its living threads have folders of their own."""
 
 RETRIED = """\
 retried() {
