@@ -11,17 +11,23 @@ from pathlib import Path
 
 from fleetops.lab import linux
 from fleetops.lab.root import enter_root
-from fleetops.lab.spec import INIT_PID, LIBRARY, HostSpec, python_command, read_spec
+from fleetops.lab.spec import INIT_PID, LIBRARY, READY, HostSpec, python_command, read_spec
 
 
 def main() -> int:
     """`host FOLDER`: start the host whose run folder that is, and wait until it has ended."""
     folder = Path(sys.argv[1])
+    for left in (INIT_PID, READY):
+        (folder / left).unlink(missing_ok=True)
     spec = read_spec(folder)
     linux.become_root_of_own_namespace(linux.HOST_NAMESPACES)
+    inside, outside = os.pipe()  # closes by itself when init has taken over
     child = os.fork()
     if child == 0:
         _become_init(spec)
+    os.close(outside)
+    os.read(inside, 1)
+    # Only now may anyone enter: before, the host's root was still that of whoever started it.
     pid_file = folder / INIT_PID
     fresh = pid_file.with_name(f".{INIT_PID}")
     fresh.write_text(str(child))
@@ -32,12 +38,19 @@ def main() -> int:
 
 
 def _become_init(spec: HostSpec) -> None:
-    linux.die_with_parent()
-    enter_root(spec)
-    socket.sethostname(spec.name)
-    linux.raise_loopback()
-    argv = python_command(spec.python, "fleetops.lab.init", str(LIBRARY))
-    os.execve(spec.python, argv, environment())  # noqa: S606 - an argv, no shell
+    try:
+        linux.die_with_parent()
+        linux.unshare(
+            linux.NEWNS
+        )  # not the starter's: changing the root changes it for a whole mount namespace
+        enter_root(spec)
+        socket.sethostname(spec.name)
+        linux.raise_loopback()
+        argv = python_command(spec.python, "fleetops.lab.init", str(LIBRARY))
+        os.execve(spec.python, argv, environment())  # noqa: S606 - an argv, no shell
+    except OSError as error:
+        print(f"{spec.name}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 def environment() -> dict[str, str]:

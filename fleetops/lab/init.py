@@ -8,12 +8,11 @@ from pathlib import Path
 
 from fleetops.lab.driver import Ledger
 from fleetops.lab.kernel import MemoryUse, cgroup, meminfo
-from fleetops.lab.spec import INIT_PID, LIBRARY, RUN, HostSpec, python_command, read_spec
+from fleetops.lab.spec import INIT_PID, LIBRARY, READY, RUN, HostSpec, python_command, read_spec
 
 _TICK_S = 0.05
 _GRACE_S = 5.0
 _STOP = frozenset({signal.SIGTERM, signal.SIGPWR, signal.SIGINT})
-READY = "ready"
 
 
 def main() -> int:
@@ -34,14 +33,22 @@ def main() -> int:
 
 
 def boot(spec: HostSpec) -> None:
-    """Start what runs by itself: a hypervisor's containers, a node's bystander."""
+    """Start what runs by itself: a hypervisor's guests, a node's bystander."""
     if spec.kind == "hypervisor":
         for folder in sorted((RUN / "guests").glob("*")):
-            if read_spec(folder).is_container:
-                (folder / INIT_PID).unlink(missing_ok=True)
-                _spawn([*python_command(spec.python, "fleetops.lab.host", str(LIBRARY)), str(folder)])
+            _spawn([*python_command(spec.python, "fleetops.lab.host", str(LIBRARY)), str(folder)])
+        for config in sorted(Path("/etc/pve/qemu-server").glob("*.conf")):
+            _stand_in_for_emulator(config.stem)
     if spec.bystander:
         _spawn(["python3", "/root/bystander.py"])
+
+
+def _stand_in_for_emulator(number: str) -> None:
+    """The lab's VMs are hosts of their own; on the hypervisor each has the process that qm shows."""
+    pid = _spawn(["sleep", "infinity"], shown_as=f"/usr/bin/kvm -id {number}")
+    pid_file = Path(f"/run/qemu-server/{number}.pid")
+    pid_file.parent.mkdir(exist_ok=True)
+    pid_file.write_text(f"{pid}\n")
 
 
 def reap() -> None:
@@ -113,7 +120,8 @@ def _text(path: Path) -> str:
     return path.read_text() if path.exists() else "none"
 
 
-def _spawn(argv: list[str]) -> None:
+def _spawn(argv: list[str], *, shown_as: str = "") -> int:
     """Start something in a session of its own, with no signal blocked; it is reaped like anything else."""
     nothing = (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)
-    os.posix_spawnp(argv[0], argv, os.environ, file_actions=[nothing], setsid=True, setsigmask=[])
+    shown = [shown_as or argv[0], *argv[1:]]
+    return os.posix_spawnp(argv[0], shown, os.environ, file_actions=[nothing], setsid=True, setsigmask=[])

@@ -12,10 +12,10 @@ import paramiko
 from fleetops.lab import linux
 from fleetops.lab.control import entry, network, run_folder
 from fleetops.lab.fleet import FLEET, LabHost
-from fleetops.lab.init import READY
 from fleetops.lab.inventory import write_inventory
 from fleetops.lab.keys import CLIENT_KEY, make_key, write_client_files
 from fleetops.lab.paths import Layout
+from fleetops.lab.spec import READY
 from fleetops.lab.sshserver import Doors, HostServer, listen
 
 SCHEMA = "fleetops.lab/1"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 SPEC = "spec.json"
 INIT_PID = "init.pid"
+READY = "ready"
 TOOLS = Path("/opt/fleetops-lab")
 LIBRARY = TOOLS / "lib"
 PACKAGE = LIBRARY / "fleetops" / "lab"

@@ -1,0 +1,172 @@
+"""pct: Proxmox's container tool, acting on the lab's own containers."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fleetops.lab.spec import LIBRARY, python_command
+from fleetops.lab.tools.proxmox import (
+    GUESTS,
+    Guest,
+    ToolError,
+    check_unlocked,
+    file_lock,
+    guest,
+    guests,
+    task,
+)
+
+SHUTDOWN_S = 60.0
+START_S = 20.0
+NAMESPACES = ("--user", "--preserve-credentials", "--mount", "--pid", "--ipc", "--uts", "--net", "--cgroup")
+
+
+def main() -> int:
+    """Run with the command line's arguments."""
+    command, *rest = sys.argv[1:] or ["help"]
+    try:
+        return COMMANDS.get(command, unknown)(rest)
+    except ToolError as error:
+        print(error, file=sys.stderr)
+        return error.status
+
+
+def unknown(_: list[str]) -> int:
+    """A subcommand that is not there."""
+    raise ToolError(f"ERROR: unknown command 'pct {' '.join(sys.argv[1:])}'")
+
+
+def show_list(_: list[str]) -> int:
+    """`pct list`: nothing at all where there is no container."""
+    found = guests("lxc")
+    if found:
+        print(f"{'VMID':<10} {'Status':<10} {'Lock':<12} {'Name':<20}")
+    for each in found:
+        print(f"{each.id:<10} {each.status():<10} {each.lock():<12} {each.name():<20}")
+    return 0
+
+
+def show_status(words: list[str]) -> int:
+    """`pct status ID`."""
+    print(f"status: {_guest(words).status()}")
+    return 0
+
+
+def show_config(words: list[str]) -> int:
+    """`pct config ID [--current 1]`: sorted keys, the raw lxc.* lines last."""
+    text = _guest(words).file.read_text().partition("\n[")[0]
+    lines = [line for line in text.splitlines() if line.strip()]
+    raw = [line for line in lines if line.startswith("lxc.")]
+    print("\n".join(sorted(set(lines) - set(raw)) + raw))
+    return 0
+
+
+def execute(words: list[str]) -> int:
+    """`pct exec ID -- COMMAND`: becomes the command, as lxc-attach does, so its status is the command's."""
+    found = _guest(words)
+    command = words[2:] if words[1:2] == ["--"] else words[1:]
+    pid = found.pid()
+    if not pid:
+        raise ToolError(f"container '{found.id}' not running!")
+    if not command:
+        raise ToolError("400 not enough arguments")
+    argv = ["nsenter", "--target", str(pid), *NAMESPACES, "--", *command]
+    os.execvp(argv[0], argv)  # noqa: S606 - an argv, no shell
+
+
+def start(words: list[str]) -> int:
+    """`pct start ID`: lxc-start as a daemon, until its init has booted."""
+    found = _guest(words)
+    check_unlocked(found)
+    if found.pid():
+        raise ToolError(f"CT {found.id} already running")
+    with file_lock(found), task("vzstart", found.id):
+        folder = GUESTS / str(found.id)
+        (folder / "ready").unlink(missing_ok=True)
+        monitor = subprocess.Popen(
+            [*python_command(sys.executable, "fleetops.lab.host", str(LIBRARY)), str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+        deadline = time.monotonic() + START_S
+        while not (folder / "ready").exists():
+            if monitor.poll() is not None or time.monotonic() > deadline:
+                raise ToolError(f"startup for container '{found.id}' failed")
+            time.sleep(0.02)
+    return 0
+
+
+def stop(words: list[str]) -> int:
+    """`pct stop ID`: lxc-stop --kill, which waits without limit for what a signal cannot end."""
+    found = _guest(words)
+    if "--skiplock" not in words:
+        check_unlocked(found)
+    if not found.pid():
+        raise ToolError(f"CT {found.id} not running")
+    with file_lock(found), task("vzstop", found.id):
+        _end(found, signal.SIGKILL, None)
+    return 0
+
+
+def shutdown(words: list[str]) -> int:
+    """`pct shutdown ID [--timeout N] [--forceStop 1]`."""
+    found = _guest(words)
+    check_unlocked(found)
+    if not found.pid():
+        raise ToolError(f"CT {found.id} not running")
+    with file_lock(found), task("vzshutdown", found.id):
+        if not _end(found, signal.SIGPWR, float(_option(words, "timeout") or SHUTDOWN_S)):
+            if _option(words, "forceStop") != "1":
+                raise ToolError("container did not stop")
+            _end(found, signal.SIGKILL, None)
+    return 0
+
+
+def reboot(words: list[str]) -> int:
+    """`pct reboot ID`: shutdown, at its deadline a kill, then start."""
+    shutdown([*words, "--forceStop", "1"])
+    return start(words[:1])
+
+
+def _end(found: Guest, number: signal.Signals, limit_s: float | None) -> bool:
+    """Signal the container's init and wait until it and all that it held are gone."""
+    pid = found.pid()
+    os.kill(pid, number)
+    deadline = None if limit_s is None else time.monotonic() + limit_s
+    while Path(f"/proc/{pid}").exists() or (GUESTS / str(found.id) / "init.pid").exists():
+        if deadline is not None and time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _guest(words: list[str]) -> Guest:
+    if not words:
+        raise ToolError("400 not enough arguments")
+    return guest("lxc", words[0])
+
+
+def _option(words: list[str], name: str) -> str | None:
+    for spelling in (f"--{name}", f"-{name}"):
+        if spelling in words[:-1]:
+            return words[words.index(spelling) + 1]
+    return None
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "list": show_list,
+    "status": show_status,
+    "config": show_config,
+    "exec": execute,
+    "start": start,
+    "stop": stop,
+    "shutdown": shutdown,
+    "reboot": reboot,
+}

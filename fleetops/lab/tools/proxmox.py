@@ -1,0 +1,165 @@
+"""What the lab's Proxmox commands share: guests and their configuration, locks, tasks.
+
+Texts and forms are from Proxmox's sources as gathered in facts: recovery, parts A5, A6 and G.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+GUESTS = Path("/run/lab/guests")
+TASKS = Path("/run/lab/tasks")
+FOLDERS = {"lxc": Path("/etc/pve/lxc"), "qemu": Path("/etc/pve/qemu-server")}
+LOCK_WAIT_S = 10.0
+FAILED = 255
+NO_FILE = 2  # Perl's die after a failed open gives errno
+
+
+class ToolError(Exception):
+    """What the command prints on stderr before it fails.
+
+    Args:
+        message: one line, without its newline.
+        status: the exit status.
+    """
+
+    def __init__(self, message: str, status: int = FAILED) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A guest of this host. `kind` is Proxmox's own word: lxc or qemu."""
+
+    kind: str
+    id: int
+
+    @property
+    def file(self) -> Path:
+        """Its configuration."""
+        return FOLDERS[self.kind] / f"{self.id}.conf"
+
+    def config(self) -> dict[str, str]:
+        """What is in force: the lines before the first section."""
+        text = self.file.read_text().partition("\n[")[0]
+        pairs = (line.partition(": ") for line in text.splitlines() if ": " in line)
+        return {key: value for key, _, value in pairs}
+
+    def pid(self) -> int:
+        """Its first process (of a VM: the emulator's) as this host counts; 0 where it does not run."""
+        path = GUESTS / str(self.id) / "init.pid" if self.kind == "lxc" else vm_pid_file(self.id)
+        try:
+            pid = int(path.read_text())
+        except (FileNotFoundError, ValueError):
+            return 0
+        return pid if Path(f"/proc/{pid}").exists() else 0
+
+    def status(self) -> str:
+        """`running` or `stopped`."""
+        return "running" if self.pid() else "stopped"
+
+    def lock(self) -> str:
+        """Proxmox's lock on the configuration (backup, snapshot, ...), or ""."""
+        return self.config().get("lock", "")
+
+    def name(self) -> str:
+        """As Proxmox lists it."""
+        config = self.config()
+        return config.get("hostname") or config.get("name") or ""
+
+
+def vm_pid_file(number: int) -> Path:
+    """Where qemu-server keeps a VM's pid."""
+    return Path(f"/run/qemu-server/{number}.pid")
+
+
+def guests(kind: str) -> list[Guest]:
+    """All guests of one kind on this host, by id."""
+    return [Guest(kind, number) for number in sorted(int(path.stem) for path in FOLDERS[kind].glob("*.conf"))]
+
+
+def guest(kind: str, number: str) -> Guest:
+    """One guest. Raises ToolError as Proxmox words it."""
+    found = Guest(kind, int(number)) if number.isdecimal() else None
+    if found is None or not found.file.exists():
+        folder = "lxc" if kind == "lxc" else "qemu-server"
+        path = f"nodes/{node()}/{folder}/{number}.conf"
+        raise ToolError(f"Configuration file '{path}' does not exist", NO_FILE)
+    return found
+
+
+def node() -> str:
+    """This host's name in its cluster."""
+    return socket.gethostname()
+
+
+def check_unlocked(found: Guest) -> None:
+    """Raises ToolError where a task has locked the configuration."""
+    if lock := found.lock():
+        raise ToolError(f"{'CT' if found.kind == 'lxc' else 'VM'} is locked ({lock})")
+
+
+@contextlib.contextmanager
+def file_lock(found: Guest) -> Iterator[None]:
+    """The lock that every changing command holds while it works. Raises ToolError after ten seconds."""
+    path = Path(f"/run/lock/lxc/pve-config-{found.id}.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        deadline = time.monotonic() + LOCK_WAIT_S
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ToolError(f"can't lock file '{path}' - got timeout") from None
+                time.sleep(0.05)
+        yield
+
+
+@contextlib.contextmanager
+def task(kind: str, number: int) -> Iterator[None]:
+    """A Proxmox task while it runs and, with its outcome, afterwards."""
+    started = time.time()
+    pid = os.getpid()
+    upid = f"UPID:{node()}:{pid:08X}:{int(started * 100) & 0xFFFFFFFF:08X}:{int(started):08X}:{kind}:{number}:root@pam:"
+    record: dict[str, Any] = {
+        "upid": upid,
+        "node": node(),
+        "pid": pid,
+        "pstart": int(started * 100) & 0xFFFFFFFF,
+        "starttime": int(started),
+        "type": kind,
+        "id": str(number),
+        "user": "root@pam",
+    }
+    path = TASKS / f"{upid.replace('/', '_')}.json"
+    _write(path, record)
+    status = "OK"
+    try:
+        yield
+    except BaseException as error:
+        status = str(error) or type(error).__name__
+        raise
+    finally:
+        _write(path, record | {"endtime": int(time.time()), "status": status})
+
+
+def tasks() -> list[dict[str, Any]]:
+    """All tasks on record, running ones first, then the newest first."""
+    found = [json.loads(path.read_text()) for path in TASKS.glob("[!.]*.json")]
+    return sorted(found, key=lambda each: ("endtime" in each, -each["starttime"]))
+
+
+def _write(path: Path, record: dict[str, Any]) -> None:
+    fresh = path.with_name(f".{path.name}")
+    fresh.write_text(json.dumps(record))
+    fresh.rename(path)
