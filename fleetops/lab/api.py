@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fleetops.lab.fleet import FLEET, LabHost
+from fleetops.lab.history import record_history
 from fleetops.lab.paths import Layout
 from fleetops.lab.privilege import LabUnavailable, lab_owner
 from fleetops.lab.process import REFUSAL, LabProcess, lab_process
@@ -71,7 +72,9 @@ def up(folder: Path) -> Lab:
         return _await(folder, running)
     _claim(folder)
     provide(Layout(folder).share, os.environ)
-    return _await(folder, _start(folder))
+    lab = _await(folder, _start(folder))
+    record_history(Layout(folder).state)
+    return lab
 
 
 def down(folder: Path) -> bool:

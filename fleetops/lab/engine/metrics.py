@@ -1,4 +1,8 @@
-"""GET /metrics: the figures of metrics/collector.py that 0.5.9 has (its host pool has none yet)."""
+"""GET /metrics: the figures of metrics/collector.py, and one that came later.
+
+0.5.9 itself tells its host pool's tokens nowhere; `sglang:hicache_host_total_tokens` is a later release's gauge, and
+here so that the lab can show what a fleet of mixed releases shows.
+"""
 
 from fleetops.lab.engine.requests import Requests
 from fleetops.lab.engine.service import Service
@@ -15,6 +19,9 @@ def metrics(service: Service, requests: Requests) -> str:
             service.device_tokens,
         ),
     }
+    if service.args["enable_hierarchical_cache"]:
+        about = "Total number of tokens in the HiCache host KV cache pool."
+        gauges["hicache_host_total_tokens"] = (about, service.host_tokens)
     counters = {
         "prompt_tokens_total": ("Number of prefill tokens processed.", requests.prompted),
         "generation_tokens_total": ("Number of generation tokens processed.", requests.generated),

@@ -88,7 +88,14 @@ def test_the_endpoints_that_only_tell(healthy: Engine) -> None:
     assert told["internal_states"][0]["memory_usage"]["token_capacity"] == 231120
     assert json.loads(healthy.ask("/get_model_info")[1])["model_path"] == name
     assert "deprecated" in healthy.log
-    assert 'sglang:max_total_num_tokens{engine_type="unified",' in healthy.ask("/metrics")[1]
+
+
+def test_metrics_tell_both_pools(healthy: Engine) -> None:
+    text = healthy.ask("/metrics")[1]
+    assert re.search(
+        r'^sglang:max_total_num_tokens\{engine_type="unified",.*\} 231120\.0$', text, re.MULTILINE
+    )
+    assert re.search(r"^sglang:hicache_host_total_tokens\{.*\} 683061\.0$", text, re.MULTILINE)
 
 
 def test_what_does_not_exist_or_is_not_understood(healthy: Engine) -> None:
