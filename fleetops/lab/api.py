@@ -10,12 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fleetops.lab.breakages import breakage
+from fleetops.lab.breakages.base import BrokenNode
+from fleetops.lab.control import HostDown, init_pid
 from fleetops.lab.fleet import FLEET, LabHost
 from fleetops.lab.history import record_history
 from fleetops.lab.paths import Layout
 from fleetops.lab.privilege import LabUnavailable, lab_owner
 from fleetops.lab.process import REFUSAL, LabProcess, lab_process
-from fleetops.lab.wheel import provide
+from fleetops.lab.wheel import provide, read_tree
 from fleetops.model.errors import FleetopsError, UsageError
 
 _UP_S = 60.0
@@ -30,12 +33,18 @@ class LabFailed(FleetopsError):  # noqa: N818 - named for what the user reads
 
 @dataclass(frozen=True)
 class HostStatus:
-    """One host of a lab: its port, whether it runs, how it was broken ("" where it was not)."""
+    """One host of a lab.
+
+    Attributes:
+        engine: what of an engine is there (`9 processes`), "" where nothing is.
+        broken: how it was broken last, "" where it never was.
+    """
 
     name: str
     kind: str
     port: int
     running: bool
+    engine: str
     broken: str
 
 
@@ -105,27 +114,31 @@ def find(folder: Path) -> Lab | None:
 
 def status(folder: Path) -> list[HostStatus]:
     """Every host of the lab in `folder`. Raises UsageError where it is not up."""
-    from fleetops.lab.control import HostDown, init_pid  # noqa: PLC0415 - only needed here
-
     lab = _require(folder)
-
-    def runs(host: LabHost) -> bool:
-        try:
-            return init_pid(Layout(folder), host) > 0
-        except HostDown:
-            return False
-
     broken = broken_nodes(folder)
-    return [
-        HostStatus(host.name, host.kind, lab.ports[host.name], runs(host), broken.get(host.name, ""))
-        for host in FLEET
-    ]
+    return [_status(lab, host, broken.get(host.name, "")) for host in FLEET]
+
+
+def _status(lab: Lab, host: LabHost, broken: str) -> HostStatus:
+    engine = ""
+    try:
+        running = init_pid(Layout(lab.folder), host) > 0
+        if host.engine:
+            count = len(BrokenNode(lab.folder, host.name).look())
+            engine = f"{count} processes" if count else ""
+    except HostDown:
+        running = False
+    return HostStatus(host.name, host.kind, lab.ports[host.name], running, engine, broken)
+
+
+def remark(folder: Path) -> str:
+    """What a user of the lab in `folder` should know of its engine's source; "" where it is the real one."""
+    tree = read_tree(Layout(folder).share)
+    return "" if tree.real else f"the engine's source is a small stand-in: {tree.note}"
 
 
 def break_node(folder: Path, node: str, kind: str) -> None:
     """Break a node in one of the ways of `breakages/`. Raises UsageError."""
-    from fleetops.lab.breakages import breakage  # noqa: PLC0415 - only needed here
-
     _require(folder)
     if node not in {host.name for host in FLEET if host.kind != "hypervisor"}:
         nodes = ", ".join(host.name for host in FLEET if host.kind != "hypervisor")
