@@ -96,7 +96,7 @@ def _ask(session: Session, use: PortUse, path: str) -> PortUse | None:
     except TimeoutError:
         return replace(use, silent=True, answer=f"{path}: no answer in {_READY_DEADLINE_S:g} s")
     except OSError as error:
-        return replace(use, answers=False, answer=f"{path}: {error.strerror or error}")
+        return replace(use, answers=False, answer=str(error.strerror or error))
     except FleetopsError as error:
         return replace(use, answer=f"{path} could not be asked: {error.message}")
     if answer.status == _NOT_FOUND:

@@ -45,6 +45,8 @@ _TOLD_BY = {
     "memory-missing": "memory",
     "port-held": "port",
     "leftovers": "leftovers",
+    "orphans": "service",
+    "service-absent": "service",
     "guest-locked": "hypervisor",
     "unreachable": "unknown",
 }

@@ -35,39 +35,41 @@ def hypervisor_rows(report: Report) -> Iterator[Row]:
     if observation is None or observation.hypervisor is None or observation.hypervisor_facts is None:
         return
     facts = observation.hypervisor_facts
-    guest = facts.value(GUEST)
-    said = [*_lock(observation, facts)]
-    if guest is None and not said:
+    if facts.value(GUEST) is None and not facts.value(TASKS):
         return
+    notes = [*_task_owners(facts), *_holders(observation, facts)]
     yield Row(
         label=observation.hypervisor.name,
-        says=", ".join(said) if said else "no lock, no running task",
-        note=_holders(observation, facts),
+        says=", ".join(_holds(observation, facts)) or "no lock, no running task",
+        note=", ".join(notes),
     )
 
 
-def _lock(observation: Observation, facts: Facts) -> Iterator[str]:
+def _holds(observation: Observation, facts: Facts) -> Iterator[str]:
+    """What keeps others from acting on the guest."""
     guest = facts.value(GUEST)
     if guest is not None and guest.lock:
         yield f"guest locked: {guest.lock}"
-    for task in facts.value(TASKS) or ():
-        yield f"{task.type} running" + (f" by {task.user}" if task.user else "")
+    yield from (f"{task.type} running" for task in facts.value(TASKS) or ())
     for entry in facts.value(GUESTS) or ():
         if observation.node.guest and entry.id == observation.node.guest.id and entry.ha_state:
-            yield f"managed by HA ({entry.ha_state})"
+            yield f"HA: {entry.ha_state}"
 
 
-def _holders(observation: Observation, facts: Facts) -> str:
-    holders = facts.value(HOST_HOLDERS)
-    guest = observation.node.guest
+def _task_owners(facts: Facts) -> Iterator[str]:
+    yield from (f"{task.type} by {task.user}" for task in facts.value(TASKS) or () if task.user)
+
+
+def _holders(observation: Observation, facts: Facts) -> Iterator[str]:
+    holders, guest = facts.value(HOST_HOLDERS), observation.node.guest
     if not holders or guest is None:
-        return ""
+        return
     own = {holder.pid for holder in holders if holder.guest_id == guest.id}
     host = sorted({holder.comm for holder in holders if holder.guest_id is None})
-    words = [f"{len(own)} process{'' if len(own) == 1 else 'es'} of this guest on its GPUs"] if own else []
+    if own:
+        yield f"sees {len(own)} process{'' if len(own) == 1 else 'es'} of this guest on its GPUs"
     if host:
-        words.append(f"{', '.join(host)} on the host itself")
-    return f"sees {' and '.join(words)}" if words else ""
+        yield f"{', '.join(host)} of its own on the GPUs"
 
 
 def missing_rows(report: Report) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from fleetops.model.fleet import AUTO, FlagValue
 from fleetops.model.machine import IDENTITY, Process
 from fleetops.model.nodeset import fold_names
 from fleetops.model.report import GpuHolder, GpuUse, MemoryUse, PortUse, RankUse, Report, Verdict
@@ -85,10 +86,18 @@ def _against_profile(report: Report, flags: dict[str, str]) -> str:
     differing = [
         f"{flag.name.replace('_', '-')} {in_force[flag.name]} (profile: {flag.value})"
         for flag in profile.flags
-        if flag.name in in_force and in_force[flag.name] not in {str(flag.value), "", "True"}
-        if not looks_secret(flag.name)
+        if flag.name in in_force
+        and not looks_secret(flag.name)
+        and not _same(in_force[flag.name], flag.value)
     ]
     return ", ".join(differing) if differing else f"as profile {profile.name} says"
+
+
+def _same(in_force: str, stated: FlagValue) -> bool:
+    """A switch has no value on a command line, or `true`; `auto` is whatever was sized."""
+    if isinstance(stated, bool):
+        return in_force.lower() in ({"", "true"} if stated else {"false"})
+    return stated == AUTO or in_force == str(stated)
 
 
 def _memory_rows(memory: MemoryUse) -> Iterator[Row]:
@@ -124,17 +133,16 @@ def _name(process: Process) -> str:
 
 
 def indices(numbers: Sequence[int]) -> str:
-    """GPU indices as `0-3,6`."""
-    return fold_names(str(number) for number in numbers).strip("[]")
+    """GPU indices as `0-3, 6`."""
+    return fold_names(str(number) for number in numbers).strip("[]").replace(",", ", ")
 
 
 def _gpu_rows(gpus: GpuUse) -> Iterator[Row]:
     count = str(gpus.seen) if gpus.expected is None else f"{gpus.seen} of {gpus.expected}"
     held, total = show_gib(gpus.held_bytes).removesuffix(" GiB"), show_gib(gpus.total_bytes)
-    where = "" if len(gpus.holding) in {0, gpus.seen} else f" on GPU {indices(gpus.holding)}"
     yield Row(
         label="GPUs",
-        says=f"{count}, {held} of {total} held{where}" if gpus.held_bytes else f"{count}, {total}, none held",
+        says=f"{count}, {held} of {total} held" if gpus.held_bytes else f"{count}, {total}, none held",
         note=_by_whom(gpus),
     )
     for action, numbers in gpus.actions.items():
@@ -148,13 +156,13 @@ def _gpu_rows(gpus: GpuUse) -> Iterator[Row]:
 def _by_whom(gpus: GpuUse) -> str:
     if gpus.holders is None:
         return "who holds them could not be read" if gpus.held_bytes else ""
-    words = []
+    words = [] if len(gpus.holding) in {0, gpus.seen} else [f"on GPU {indices(gpus.holding)}"]
     if gpus.holders:
         words.append(f"{'by' if gpus.held_bytes else 'open in'} {', '.join(_holder_groups(gpus.holders))}")
     if gpus.ownerless:
-        which = "by nobody" if gpus.ownerless == gpus.holding else f"GPU {indices(gpus.ownerless)} by nobody"
-        words.append(f"{which}: no process here has them open, only a reset frees it")
-    return "; ".join(words)
+        which = "" if gpus.ownerless == gpus.holding else f"GPU {indices(gpus.ownerless)} "
+        words.append(f"{which}by nobody: no process has them open, only a reset frees it")
+    return ", ".join(words)
 
 
 def _holder_groups(holders: tuple[GpuHolder, ...]) -> Iterator[str]:
@@ -192,7 +200,7 @@ def _rank_rows(ranks: RankUse) -> Iterator[Row]:
 
 
 def _pids(processes: Sequence[Process]) -> str:
-    return fold_names(str(process.pid) for process in processes).strip("[]")
+    return fold_names(str(process.pid) for process in processes).strip("[]").replace(",", ", ")
 
 
 def _why_not_reaped(ranks: RankUse) -> str:

@@ -104,7 +104,7 @@ def test_the_hypervisors_lock_and_task_are_shown(idle: Observation, changed: Cha
             TASKS: (Task(upid="UPID:pve-01", type="vzdump", id="174", user="root@pam"),),
         },
     )
-    assert "pve-01      guest locked: backup, vzdump running by root@pam" in screen(report(locked))
+    assert "pve-01      guest locked: backup, vzdump running   vzdump by root@pam" in screen(report(locked))
 
 
 def test_what_a_host_sends_cannot_reach_the_terminal_raw(idle: Observation, changed: Changed) -> None:
