@@ -42,6 +42,11 @@ sys.pycache_prefix = "{BYTECODE}"
 from fleetops.lab.tools.{{module}} import main
 sys.exit(main())
 """
+# What the neighbour runs, as its profile `small` would: no incident and no recovery next door may disturb it.
+_SERVICE = (
+    "cd /root; exec python3 -m sglang.launch_server --model-path /models/small --tp 2 --port 30000 "
+    "--mem-fraction-static 0.88 > /root/sglang.log 2>&1"
+)
 _BYSTANDER = """import pathlib, time
 
 # Somebody else's job on this machine: counts in its own file, holds no GPU, and must survive any recovery.
@@ -143,6 +148,7 @@ def _spec(layout: Layout, host: LabHost, boot_id: str) -> HostSpec:
         devices=host.minors,
         guests=_containers(layout, host),
         bystander=host.name == "node-174",
+        service=_SERVICE if host.name == "node-175" else "",
     )
 
 

@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def boot(spec: HostSpec) -> None:
-    """Start what runs by itself: a hypervisor's guests, a node's bystander."""
+    """Start what runs by itself: a hypervisor's guests, a node's bystander or service."""
     if spec.kind == "hypervisor":
         for folder in sorted((RUN / "guests").glob("*")):
             _spawn([*python_command(spec.python, "fleetops.lab.host", str(LIBRARY)), str(folder)])
@@ -41,6 +41,8 @@ def boot(spec: HostSpec) -> None:
             _stand_in_for_emulator(config.stem)
     if spec.bystander:
         _spawn(["python3", "/root/bystander.py"])
+    if spec.service:
+        _spawn(["/bin/sh", "-c", spec.service])
 
 
 def _stand_in_for_emulator(number: str) -> None:

@@ -28,6 +28,7 @@ class HostSpec:
         devices: GPU device files by minor.
         guests: a hypervisor's containers: id -> the container's disk.
         bystander: whether to run a process that has nothing to do with any engine.
+        service: a shell line that starts a service of the host's own when it boots, "" for none.
     """
 
     name: str
@@ -47,6 +48,7 @@ class HostSpec:
     driver: str = ""
     guests: dict[str, str] = field(default_factory=dict)
     bystander: bool = False
+    service: str = ""
 
     @property
     def is_container(self) -> bool:

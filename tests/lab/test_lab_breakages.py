@@ -145,14 +145,21 @@ def test_a_node_can_be_broken_from_any_state(node: BrokenNode, folder: Path) -> 
 
 @pytest.mark.lab
 def test_nobody_else_is_touched(node: BrokenNode, folder: Path) -> None:
-    def count() -> int:
+    neighbour = BrokenNode(folder, "node-175")
+    neighbour.await_ready()
+
+    def ticks() -> int:
         return int(node.run("cat", "/root/bystander.count"))
 
-    before, neighbour = count(), BrokenNode(folder, "node-175").look()
+    def service() -> list[tuple[int, str]]:
+        return [(each.pid, each.comm) for each in neighbour.look()]
+
+    before, running = ticks(), service()
     breakage("per-rank-trap").apply(folder, NODE)
     node.clear()
-    assert count() > before
-    assert BrokenNode(folder, "node-175").look() == neighbour
+    assert ticks() > before
+    assert service() == running
+    assert [comm for _, comm in running].count("sglang::schedul") == 2
 
 
 @pytest.mark.lab
