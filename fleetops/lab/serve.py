@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -46,25 +47,27 @@ def serve(layout: Layout) -> dict[str, HostServer]:
 
 
 def connect(layout: Layout, host: LabHost, address: str, port: int) -> socket.socket:
-    """A TCP connection from within a host's network. Raises OSError, HostDown.
-
-    A socket belongs to the network namespace of the thread that makes it, so this thread goes there for a moment.
-    """
-    here = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    there = os.open(network(layout, host), os.O_RDONLY)
-    try:
-        linux.join(there, linux.NEWNET)
-        try:
-            connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        finally:
-            linux.join(here, linux.NEWNET)
-    finally:
-        os.close(here)
-        os.close(there)
+    """A TCP connection from within a host's network. Raises OSError, HostDown."""
+    with ThreadPoolExecutor(1) as goes_there:
+        connection = goes_there.submit(_socket_in, network(layout, host)).result()
     connection.settimeout(_CONNECT_S)
     connection.connect(("127.0.0.1" if address == "localhost" else address, port))
     connection.settimeout(None)
     return connection
+
+
+def _socket_in(namespace: Path) -> socket.socket:
+    """A socket belongs to the network namespace of the thread that makes it.
+
+    This thread goes there and ends: there is no way back into the machine's own network for who is root only in a
+    user namespace.
+    """
+    descriptor = os.open(namespace, os.O_RDONLY)
+    try:
+        linux.join(descriptor, linux.NEWNET)
+    finally:
+        os.close(descriptor)
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
 
 def _await_boot(layout: Layout) -> None:

@@ -137,7 +137,8 @@ class _Server(paramiko.ServerInterface):
     ) -> int:
         try:
             self.forwards[chanid] = self._doors.connect(*destination)
-        except Exception:  # noqa: BLE001 - refused, timed out or host down: all that the client is told is this
+        except Exception as error:  # noqa: BLE001 - refused, timed out or host down: the client is only told that
+            log.info("forward to %s: %r", destination, error)
             return OPEN_FAILED_CONNECT_FAILED
         return OPEN_SUCCEEDED
 
