@@ -80,7 +80,7 @@ def _sections(name: str, summary: str, parser: argparse.ArgumentParser) -> Itera
     positional = [_positional(action) for action in actions if not action.option_strings]
     words = [name, *(["COMMAND"] if nested else positional)]
     rows = [
-        f"| `{_spelled(action)}` | {_meaning(action)} |"
+        f"| `{_cell(_spelled(action))}` | {_meaning(action)} |"
         for action in actions
         if not isinstance(action.choices, dict)
     ]
@@ -102,6 +102,8 @@ def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 def _positional(action: argparse.Action) -> str:
     name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    if action.choices and not action.metavar:
+        name = "|".join(map(str, action.choices))
     many = f"{name} ..." if action.nargs in {"*", "+", argparse.REMAINDER} else name
     return f"[{many}]" if action.nargs in {"?", "*"} else many
 
@@ -115,7 +117,11 @@ def _spelled(action: argparse.Action) -> str:
 
 def _meaning(action: argparse.Action) -> str:
     """The help text, its `%(default)s` and the like filled in as argparse does."""
-    return ((action.help or "") % vars(action)).replace("|", "\\|")
+    return _cell((action.help or "") % vars(action))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def playbooks() -> str:
