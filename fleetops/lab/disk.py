@@ -12,6 +12,7 @@ from fleetops.lab.paths import Layout
 from fleetops.lab.root import ENGINE_SOURCE, MODELS
 from fleetops.lab.spec import BYTECODE, LIBRARY, PACKAGE, RUN, SHARE, TOOLS, HostSpec, write_spec
 
+TOOLS_EVERYWHERE = {"dmesg": "dmesg"}
 NODE_TOOLS = {"nvidia-smi": "nvidia_smi"}
 HYPERVISOR_TOOLS = {
     "pct": "pct",
@@ -162,7 +163,7 @@ def _write_tools(disk: Path, host: LabHost) -> None:
     programs.mkdir(parents=True)
     (programs.parent / "site").symlink_to(PACKAGE / "engine" / "site")
     (programs / "python3").symlink_to(python_program())
-    tools = NODE_TOOLS if host.minors else {}
+    tools = TOOLS_EVERYWHERE | (NODE_TOOLS if host.minors else {})
     if host.kind == "hypervisor":
         tools = tools | HYPERVISOR_TOOLS
     for name, module in tools.items():

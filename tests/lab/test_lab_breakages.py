@@ -23,11 +23,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if not shutil.which("unshare"):
         pytest.skip("no util-linux")
     folder = tmp_path_factory.mktemp("lab") / "lab"
-    try:
-        api.up(folder)
-        yield folder
-    finally:
-        api.down(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SGLANG_LAB_PACE", "0.2")
+        try:
+            api.up(folder)
+            yield folder
+        finally:
+            api.down(folder)
 
 
 @pytest.fixture
@@ -77,6 +79,8 @@ def test_per_rank_trap_is_the_incident(node: BrokenNode, folder: Path) -> None:
     assert port_is_listened_on(node)
     assert "--hicache-size 300" in node.run("ps", "-eo", "args")
     assert node.run("cat", "/root/sglang.log").count("Allocating 300.00 GB host memory") == 8
+    for told in (node.run("dmesg", "-T"), on_hypervisor(folder, "dmesg", "-T")):
+        assert told.count("] Out of memory: Killed process ") == 5
 
 
 @pytest.mark.lab

@@ -1,6 +1,7 @@
 """What breakages have in common: the engine started by hand on a node, and a look at what became of it."""
 
 import json
+import os
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ FRACTION = "0.88"
 _READY = "The server is fired up and ready to roll!"
 _PATIENCE_S = 60.0
 _LOOK_S = 0.1
+_PACE = "SGLANG_LAB_PACE"
 _MAIN = (
     f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from fleetops.lab.%s import main; sys.exit(main())"
 )
@@ -68,7 +70,8 @@ class BrokenNode:
 
     def start(self, flags: Sequence[str], *, environment: Sequence[str] = ()) -> None:
         """Type the engine's command line into a shell, as an operator without fleetops does."""
-        command = [*environment, "nohup", "setsid", *self._command(), *flags]
+        pace = [f"{_PACE}={os.environ[_PACE]}"] if _PACE in os.environ else []
+        command = [*pace, *environment, "nohup", "setsid", *self._command(), *flags]
         line = f"cd /root; {shlex.join(command)} > {LOG} 2>&1 < /dev/null &"
         self.run("/bin/sh", "-c", line)
 

@@ -8,10 +8,12 @@ import signal
 import socket
 import time
 from enum import Enum
+from pathlib import Path
 from typing import NoReturn
 
 from fleetops.lab.driver import Entry
 from fleetops.lab.engine import kernel
+from fleetops.lab.kernel_log import log_kernel, out_of_memory
 
 _PORT_S = 5.0
 
@@ -40,20 +42,23 @@ def fate_of(number: int, ranks: int) -> Fate:
     return Fate.STUCK if number == ranks - 1 else Fate.KILLED
 
 
-def meet(fate: Fate, entry: Entry, port: socket.socket | None) -> NoReturn:
+def meet(fate: Fate, entry: Entry, port: socket.socket | None, driver: Path) -> NoReturn:
     """Go the way of that fate."""
     if fate is Fate.KILLED:
         entry.set(leak=True)
+        log_kernel(driver, *out_of_memory(os.getpid(), kernel.name(), kernel.resident_kb()))
         os.kill(os.getpid(), signal.SIGKILL)
-    kernel.ignore_polite_signals()
-    kernel.when_parent_dies(0)
     if fate is Fate.GHOST:
         become_ghost(port)
+    kernel.ignore_polite_signals()
+    kernel.when_parent_dies(0)
     kernel.wait_in_kernel()
 
 
 def become_ghost(port: socket.socket | None) -> NoReturn:
     """End the main thread alone; the workers keep what the process has, the port included."""
+    kernel.ignore_polite_signals()
+    kernel.when_parent_dies(0)
     deadline = time.monotonic() + _PORT_S
     while port:
         try:

@@ -31,6 +31,16 @@ def set_title(title: str) -> None:
     _C.prctl(_PR_SET_NAME, title.encode()[:15], 0, 0, 0)
 
 
+def name() -> str:
+    """What the kernel calls this process: its comm."""
+    return Path("/proc/self/comm").read_text().strip()
+
+
+def resident_kb() -> int:
+    """This process's resident memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE // 1024
+
+
 def when_parent_dies(number: int) -> None:
     """The signal that this process gets when its parent ends; 0 for none."""
     _C.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)

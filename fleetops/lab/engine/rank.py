@@ -54,7 +54,8 @@ class Rank:
             self._start()
         except Exhausted:
             port = self._wiring.port if self.number == 0 else None
-            fate.meet(fate.fate_of(self.number, self.service.ranks), self._entry, port)
+            ending = fate.fate_of(self.number, self.service.ranks)
+            fate.meet(ending, self._entry, port, self.service.places.driver)
         except EngineError as error:
             self.log.line(f"Scheduler hit an exception: {traceback(error, self.service.folder)}")
             os.kill(os.getppid(), signal.SIGQUIT)
@@ -90,7 +91,7 @@ class Rank:
             )
         except EOFError:  # the launcher is gone
             if self._becomes_ghost:
-                fate.meet(fate.Fate.GHOST, self._entry, self._wiring.port)
+                fate.become_ghost(self._wiring.port)
 
     @property
     def _becomes_ghost(self) -> bool:
