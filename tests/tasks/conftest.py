@@ -54,3 +54,9 @@ def _run(module: str, folder: Path, words: tuple[str, ...], environ: dict[str, s
         timeout=120,
         check=False,
     )
+
+
+@pytest.fixture
+def broken(fab_lab: Path) -> Callable[[str], None]:
+    """Break node-174 of the lab in one of its ways."""
+    return lambda kind: api.break_node(fab_lab.parent, "node-174", kind)

@@ -1,6 +1,7 @@
 """The four tasks through the real fab, on the lab: their subcommands' own output, questions and exit codes."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,23 @@ def test_an_unknown_node_is_a_usage_error(fab: Call, fab_lab: Path) -> None:
     assert ran.returncode == 2
     assert ran.stderr.startswith("error: ")
     assert "Traceback" not in ran.stderr
+
+
+def test_kill_ends_a_wedged_service(fab: Call, fab_lab: Path, broken: Callable[[str], None]) -> None:
+    broken("ghost-leader")
+    ran = fab("kill", "node-174", "--yes", FLEETOPS_INVENTORY=str(fab_lab))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (host,) = json.loads(fab("probe", "--hosts", "node-174", "--json", "--inventory", str(fab_lab)).stdout)[
+        "hosts"
+    ]
+    assert host["services"] == []
+
+
+def test_reset_gpus_frees_what_nobody_holds(fab: Call, fab_lab: Path, broken: Callable[[str], None]) -> None:
+    broken("gpu-memory-held")
+    ran = fab("reset-gpus", "node-174", "--yes", FLEETOPS_INVENTORY=str(fab_lab))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (host,) = json.loads(fab("probe", "--hosts", "node-174", "--json", "--inventory", str(fab_lab)).stdout)[
+        "hosts"
+    ]
+    assert host["summary"]["gpus"]["held_bytes"] == 0
