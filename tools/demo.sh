@@ -25,11 +25,21 @@ trap 'exit 130' INT TERM HUP
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*" | if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then cat; else sed 's/\x1b\[[0-9]*m//g'; fi; }
 
+# As it would be typed: what a shell would take apart stands in quotes.
+typed() {
+    for word in "$@"; do
+        case $word in
+            *[!A-Za-z0-9_./@=,:+-]*) printf " '%s'" "$word" ;;
+            *) printf ' %s' "$word" ;;
+        esac
+    done
+}
+
 # show STATUS WORDS...: runs `fleetops WORDS...` and ends the demo if it says anything else than STATUS.
 show() {
     expected=$1
     shift
-    printf '\n$ fleetops %s\n\n' "$*"
+    printf '\n$ fleetops%s\n\n' "$(typed "$@")"
     status=0
     "$fleetops" "$@" || status=$?
     if [ "$status" -ne "$expected" ]; then

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from fleetops.checks import judge
 from fleetops.engines import engine
+from fleetops.engines.condition import is_wedged
 from fleetops.fleet.observe import observe
 from fleetops.fleet.read import Sessions
 from fleetops.fleet.summary import port_use, summarise
@@ -76,12 +77,15 @@ def silence(facts: Facts) -> str:
 
 
 def ask_port(sessions: Sessions, observation: Observation) -> PortUse | None:
-    """The service's port, with what its readiness endpoint answers where it listens."""
-    use = port_use(observation)
-    if use is None or not use.listens or not observation.services:
+    """The service's port, with what its readiness endpoint answers where it listens.
+
+    A service that is dead in part is not asked: its answer would prove nothing, and mostly it never comes.
+    """
+    use, services = port_use(observation), observation.services
+    if use is None or not use.listens or not services or any(is_wedged(service) for service in services):
         return use
     session = sessions.session(observation.node)
-    for path in engine(observation.services[0].engine).ready_paths:
+    for path in engine(services[0].engine).ready_paths:
         asked = _ask(session, use, path)
         if asked is not None:
             return asked

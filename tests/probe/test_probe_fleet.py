@@ -104,6 +104,12 @@ def test_a_port_that_does_not_listen_is_not_asked(idle: Observation) -> None:
     assert doors.door.asked == []
 
 
+def test_a_service_that_is_dead_in_part_is_not_waited_for(wedged: Observation) -> None:
+    doors = everywhere(Answer(200, b""))
+    ask_port(doors, wedged)
+    assert doors.door.asked == []
+
+
 def test_a_node_that_does_not_answer_has_a_report(idle: Observation) -> None:
     inventory = Inventory(path=idle.node_facts.host, nodes={"node-174": idle.node})  # type: ignore[arg-type]
     (report,) = probe_nodes(Doors(Door({})), inventory, [idle.node], Nothing())
