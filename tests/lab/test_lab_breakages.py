@@ -2,13 +2,12 @@
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fleetops.lab import api
+from fleetops.lab.api import Lab
 from fleetops.lab.breakages import all_breakages, breakage
 from fleetops.lab.breakages.base import BrokenNode, ghosts, launchers, ranks_of, zombies
 from fleetops.lab.control import run_in
@@ -18,18 +17,10 @@ NODE = "node-174"
 KINDS = ("ghost-leader", "gpu-memory-held", "guest-locked", "per-rank-trap", "zombies")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    if not shutil.which("unshare"):
-        pytest.skip("no util-linux")
-    folder = tmp_path_factory.mktemp("lab") / "lab"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SGLANG_LAB_PACE", "0.2")
-        try:
-            api.up(folder)
-            yield folder
-        finally:
-            api.down(folder)
+@pytest.fixture
+def folder(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SGLANG_LAB_PACE", "0.2")
+    return lab.folder
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import socket
 import threading
 
 import pytest
-from conftest import Engine, Machine, await_that, listens, reap
+from engine_machine import Engine, Machine, await_that, listens, reap
 
 POOL = ("--enable-hierarchical-cache", "--hicache-size", "20")
 

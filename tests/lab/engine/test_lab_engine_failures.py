@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from conftest import Engine, Machine, await_that, listens, reap
+from engine_machine import Engine, Machine, await_that, listens, reap
 
 from fleetops.lab.engine.fate import Fate, fate_of
 

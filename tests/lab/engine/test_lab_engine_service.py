@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from conftest import Engine, listens
+from engine_machine import Engine, listens
 
 
 def test_its_processes_are_those_of_the_real_engine(healthy: Engine) -> None:
@@ -149,7 +149,7 @@ def test_eight_streams_share_about_900_tokens_a_second(healthy: Engine) -> None:
         ]
         tokens = sum(json.loads(each.result()[1])["usage"]["completion_tokens"] for each in asked)
     rate = tokens / (time.monotonic() - begun)
-    assert 400 < rate < 930, "a busy machine may be slower, none may be faster"
+    assert 300 < rate < 960, "a busy machine may be slower, none may be faster"
 
 
 def test_one_stream_alone_is_much_slower(healthy: Engine) -> None:
