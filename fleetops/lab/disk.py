@@ -43,6 +43,12 @@ sys.pycache_prefix = "{BYTECODE}"
 from fleetops.lab.tools.{{module}} import main
 sys.exit(main())
 """
+# What pip installs beside the engine's package.
+_ENGINE_SCRIPT = """#!/usr/bin/env python3
+import sys
+from sglang.cli.main import main
+sys.exit(main())
+"""
 # What the neighbour runs, as its profile `small` would: no incident and no recovery next door may disturb it.
 _SERVICE = (
     "cd /root; exec python3 -m sglang.launch_server --model-path /models/small --tp 2 --port 30000 "
@@ -169,6 +175,9 @@ def _write_tools(disk: Path, host: LabHost) -> None:
     for name, module in tools.items():
         (programs / name).write_text(_PROGRAM.format(python=TOOLS / "bin/python3", module=module))
         (programs / name).chmod(0o755)
+    if host.engine:
+        (programs / "sglang").write_text(_ENGINE_SCRIPT)
+        (programs / "sglang").chmod(0o755)
 
 
 def _write_proxmox(disk: Path, host: LabHost) -> None:

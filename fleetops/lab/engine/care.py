@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from fleetops.lab.driver import Driver, Ledger, current_guest
@@ -91,11 +92,18 @@ def main() -> int:
 def _see(process: Path) -> Seen | None:
     name, _, rest = (process / "stat").read_text().partition("(")[2].rpartition(")")
     fields = rest.split()
-    launches = b"sglang.launch_server" in (process / "cmdline").read_bytes()
+    launches = _is_launch((process / "cmdline").read_bytes().split(b"\0"))
     if not (launches or name.startswith("sglang::")) or int(process.name) == os.getpid():
         return None
     threads = sum(_lives(task) for task in (process / "task").iterdir())
     return Seen(int(process.name), int(fields[1]), fields[0], threads, name)
+
+
+def _is_launch(argv: list[bytes]) -> bool:
+    """`python3 -m sglang.launch_server ...`, or `.../sglang serve ...`."""
+    return b"sglang.launch_server" in argv or any(
+        program.endswith(b"/sglang") and argument == b"serve" for program, argument in pairwise(argv)
+    )
 
 
 def _lives(task: Path) -> bool:
