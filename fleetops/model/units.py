@@ -5,7 +5,12 @@ KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 
 
 def show_gb(size_bytes: float) -> str:
-    """Bytes as decimal gigabytes for a person: one decimal below 100 GB, none above, thousands grouped."""
+    """Bytes as decimal gigabytes for a person: one decimal below 100 GB, none above, thousands grouped.
+
+    What would round to nothing is said in MB.
+    """
+    if MB / 2 <= abs(size_bytes) < GB / 20:
+        return f"{size_bytes / MB:,.0f} MB"
     return f"{_rounded(size_bytes / GB)} GB"
 
 

@@ -33,20 +33,25 @@ class Runner:
         node = self.desk.current.node_name
         self._write("begin", playbook=self.book.name, node=node, waived=dict(self.desk.waived))
         try:
+            status, failure = self._outcome(node)
+        finally:
+            self._unlock()
+        return self._end(status, failure)
+
+    def _outcome(self, node: str) -> tuple[str, FleetopsError | None]:
+        """How the steps ended, the operator's interruption included."""
+        try:
             self._lock(node, NODE_LOCK)
             for number, entry in enumerate(self.book.entries, 1):
                 self._step(number, entry)
-            failure: FleetopsError | None = None
+        except Refused as error:
+            return "refused", error
         except FleetopsError as error:
-            failure = error
+            return "failed", error
         except KeyboardInterrupt:
             again = f"fleetops probe {node}, then the same command again: it reads the facts anew"
-            return self._end("interrupted", FleetopsError("interrupted by the operator", hint=again))
-        finally:
-            self._unlock()
-        if failure is None:
-            return self._end("done", None)
-        return self._end("refused" if isinstance(failure, Refused) else "failed", failure)
+            return "interrupted", FleetopsError("interrupted by the operator", hint=again)
+        return "done", None
 
     def _step(self, number: int, entry: Entry) -> None:
         step = all_steps()[entry.step]

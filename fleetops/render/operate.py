@@ -38,9 +38,8 @@ def show_plan(output: Output, plan: Plan, findings: Sequence[Finding], *, exact:
         )
     )
     output.show("")
-    for finding in findings:
-        output.show(_finding(finding))
     if findings:
+        output.show(_findings_table(findings))
         output.show("")
     output.show(_steps_table(plan.steps, exact=exact))
     output.show("")
@@ -50,10 +49,18 @@ def show_plan(output: Output, plan: Plan, findings: Sequence[Finding], *, exact:
         _show_scripts(output, plan)
 
 
-def _finding(finding: Finding) -> Text:
-    line = Text("  ")
-    line.append(f"{finding.severity.word:<8}  ", style=_SEVERITY_STYLE.get(finding.severity, ""))
-    return line.append(safe(f"{finding.subject}: {finding.evidence}"))
+def _findings_table(findings: Sequence[Finding]) -> Table:
+    """What is wrong, the worst first; equal words of several checks once."""
+    table = Table.grid(padding=(0, 3, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for severity, subject, evidence in dict.fromkeys(
+        (one.severity, one.subject, one.evidence) for one in findings
+    ):
+        word = Text(f"  {severity.word}", style=_SEVERITY_STYLE.get(severity, ""))
+        table.add_row(word, Text(safe(subject)), Text(safe(evidence)))
+    return table
 
 
 def _steps_table(steps: Sequence[PlannedStep], *, exact: bool) -> Table:

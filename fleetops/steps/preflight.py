@@ -9,8 +9,10 @@ from fleetops.model.fleet import Profile
 from fleetops.model.gpu import GPUS
 from fleetops.model.machine import HOLDERS, LISTENERS, PROCESSES
 from fleetops.model.plan import Action, PlannedStep
+from fleetops.model.units import show_gib
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
 from fleetops.steps.support.launching import LOG_FOLDER, profile_of
+from fleetops.steps.support.reclaim import gpus_are_free
 
 _SHM = "/dev/shm"  # noqa: S108 - looked at, not written to
 
@@ -89,6 +91,9 @@ def _gpus(observation: Observation) -> list[str]:
     against = list(gpus.problems)
     if wanted is not None and len(gpus.gpus) != wanted:
         against.append(f"{len(gpus.gpus)} of {wanted} GPUs are there")
+    if not gpus_are_free(gpus, observation.baseline):
+        held = show_gib(sum(gpu.memory_used_bytes for gpu in gpus.gpus))
+        against.append(f"the GPUs are not clean ({held} held)")
     asking = [
         f"{gpu.bdf} ({gpu.recovery_action})" for gpu in gpus.gpus if gpu.recovery_action not in {"", "None"}
     ]

@@ -1,10 +1,23 @@
 """The incident of node-174, whole: the trap is real, one command heals it, and nobody else is touched."""
 
+import json
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from fresh_lab import fresh_lab
+
+from fleetops.lab.api import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A fleet as it was when the incident happened: its last launch is the one on record."""
+    with fresh_lab(tmp_path_factory.mktemp("incident") / "lab") as running:
+        yield running
 
 
 @pytest.fixture
@@ -57,13 +70,15 @@ def test_one_command_heals_the_incident(fleet, bystanders):
 def test_the_evidence_of_the_incident_is_kept_before_the_first_signal(fleet):
     fleet.break_node("per-rank-trap")
     result = fleet.fleetops("recover", "node-174", "--yes", "--json", "--no-relaunch").json
-    from pathlib import Path
-
     kept = {path.name: path.read_text(errors="replace") for path in Path(result["evidence"]).iterdir()}
     assert "Allocating" in kept["engine.log"]
     assert "defunct" in kept["processes.txt"]
-    events = kept["journal.jsonl"].splitlines()
-    assert "keep-evidence" in events[2] or "keep-evidence" in events[1]
+    steps = [
+        event["step"]
+        for event in map(json.loads, kept["journal.jsonl"].splitlines())
+        if event["event"] == "step"
+    ]
+    assert steps[0] == "keep-evidence"
 
 
 def test_a_healthy_node_is_left_alone(fleet):

@@ -1,15 +1,15 @@
-"""One lab for all tasks, and fab itself as a user calls it: in a folder with a fabfile of three lines."""
+"""fab itself as a user calls it: in a folder with a fabfile of three lines."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fleetops.lab import api
-from fleetops.lab.privilege import LabUnavailable
+from fleetops.lab.api import Lab
 
 Ran = subprocess.CompletedProcess[str]
 Call = Callable[..., Ran]
@@ -17,16 +17,10 @@ Call = Callable[..., Ran]
 FABFILE = "from fleetops.tasks import collection\n\nnamespace = collection\n"
 
 
-@pytest.fixture(scope="session")
-def fab_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The inventory of a lab of our own."""
-    folder = tmp_path_factory.mktemp("tasks") / "lab"
-    try:
-        lab = api.up(folder)
-    except LabUnavailable as error:
-        pytest.skip(error.message)
-    yield lab.inventory
-    api.down(folder)
+@pytest.fixture
+def fab_lab(lab: Lab) -> Path:
+    """The inventory of the lab."""
+    return lab.inventory
 
 
 @pytest.fixture

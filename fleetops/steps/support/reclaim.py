@@ -1,10 +1,10 @@
 """Is everything back? The before/after table, and the single facts that a playbook's `until` names. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from fleetops.engines.attribution import attribute
 from fleetops.model.fact import Facts
-from fleetops.model.finding import Observation
+from fleetops.model.finding import Baseline, Observation
 from fleetops.model.gpu import GPUS, Gpus
 from fleetops.model.guest import HOST_HOLDERS
 from fleetops.model.machine import HOLDERS, LISTENERS, MEMORY, PROCESSES, SEGMENTS
@@ -77,11 +77,11 @@ def _gpu_memory(before: Observation, after: Observation) -> ReclaimRow:
         before=_held(then),
         after=_held(now),
         idle=show_gib(sum(idle.values())),
-        ok=_is_free(now, idle),
+        ok=gpus_are_free(now, baseline),
     )
 
 
-def _is_free(gpus: Gpus | None, idle: Mapping[str, int]) -> bool | None:
+def gpus_are_free(gpus: Gpus | None, baseline: Baseline | None) -> bool | None:
     """Every GPU at its idle use; None where that cannot be said: no GPU seen, or one whose memory is unreadable."""
     if (
         gpus is None
@@ -89,6 +89,7 @@ def _is_free(gpus: Gpus | None, idle: Mapping[str, int]) -> bool | None:
         or any("memory" in field for gpu in gpus.gpus for field, _ in gpu.failing)
     ):
         return None
+    idle = baseline.gpu_used_bytes if baseline else {}
     return all(gpu.memory_used_bytes <= idle.get(gpu.uuid, 0) + GPU_MARGIN_BYTES for gpu in gpus.gpus)
 
 
