@@ -19,6 +19,7 @@ import fcntl
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -174,12 +175,11 @@ class Ledger:
 
     def totals(self) -> Totals:
         """Sums over `holdings`."""
-        host: dict[str, int] = {}
-        gpus: dict[int, int] = {}
+        host: Counter[str] = Counter()
+        gpus: Counter[int] = Counter()
         for holding in self.holdings():
-            host[holding.guest] = host.get(holding.guest, 0) + holding.host_bytes
-            for minor, mib in holding.gpu_mib.items():
-                gpus[minor] = gpus.get(minor, 0) + mib
+            host[holding.guest] += holding.host_bytes
+            gpus.update(holding.gpu_mib)
         return Totals(host, gpus)
 
     def forget_leaks(self, minors: Iterable[int]) -> None:
@@ -292,12 +292,5 @@ def _read_record(descriptor: int) -> dict[str, Any] | None:
 
 
 def _holding(record: Mapping[str, Any], *, alive: bool) -> Holding:
-    return Holding(
-        guest=record["guest"],
-        pid=record["pid"],
-        comm=record["comm"],
-        host_bytes=record["host_bytes"],
-        gpu_mib={int(minor): mib for minor, mib in record["gpu_mib"].items()},
-        leak=record["leak"],
-        alive=alive,
-    )
+    gpu_mib = {int(minor): mib for minor, mib in record["gpu_mib"].items()}
+    return Holding(**{**record, "gpu_mib": gpu_mib, "alive": alive})
