@@ -200,9 +200,11 @@ def _start(folder: Path) -> LabProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of the caller's but the way to this package: what the lab runs must not depend on it."""
+    """Nothing of the caller's but the way to this package and its libraries: the lab must not depend on it."""
     package = Path(__file__).resolve().parent.parent
-    return {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONPATH": str(package.parent)}
+    libraries = [str(package.parent), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    path = os.environ.get("PATH", os.defpath)
+    return {"PATH": path, "LANG": "C.UTF-8", "PYTHONPATH": os.pathsep.join(libraries)}
 
 
 def _await(folder: Path, process: LabProcess) -> Lab:

@@ -40,6 +40,12 @@ def init_pid(layout: Layout, host: LabHost) -> int:
         raise HostDown(f"{host.name}: {DOWN}", host=host.name) from None
 
 
+def boot(layout: Layout, host: LabHost) -> tuple[int, ...]:
+    """What tells one run of a host from the next: its init's pid, and its hypervisor's. Raises HostDown."""
+    above = boot(layout, lab_host(host.hypervisor)) if host.kind == "lxc" else ()
+    return (*above, init_pid(layout, host))
+
+
 def entry(layout: Layout, host: LabHost) -> list[str]:
     """The argv to put before a command that shall run in a host, for a caller inside the lab's namespaces.
 

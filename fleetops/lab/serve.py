@@ -11,7 +11,7 @@ from pathlib import Path
 import paramiko
 
 from fleetops.lab import linux
-from fleetops.lab.control import entry, network, run_folder
+from fleetops.lab.control import boot, entry, network, run_folder
 from fleetops.lab.fleet import FLEET, LabHost
 from fleetops.lab.inventory import write_inventory
 from fleetops.lab.keys import CLIENT_KEY, make_key, write_client_files
@@ -35,7 +35,9 @@ def serve(layout: Layout) -> dict[str, HostServer]:
         public = make_key(key_file)
         listener = listen(host.address)
         places[host.name] = (host.address, listener.getsockname()[1], public)
-        doors = Doors(partial(entry, layout, host), partial(connect, layout, host))
+        doors = Doors(
+            partial(boot, layout, host), partial(entry, layout, host), partial(connect, layout, host)
+        )
         key = paramiko.Ed25519Key.from_private_key_file(str(key_file))
         servers[host.name] = HostServer(host.name, listener, key, client_key, doors)
         servers[host.name].start()

@@ -32,13 +32,15 @@ _BACKLOG = 128
 
 @dataclass(frozen=True)
 class Doors:
-    """How the server gets into a host; both raise OSError or HostDown while the host is not running.
+    """How the server gets into a host; all raise OSError or HostDown while the host is not running.
 
     Attributes:
+        boot: what tells one run of the host from the next.
         entry: the argv to put before a command.
         connect: a TCP connection to an address inside the host's network.
     """
 
+    boot: Callable[[], tuple[int, ...]]
     entry: Callable[[], list[str]]
     connect: Callable[[str, int], socket.socket]
 
@@ -62,16 +64,17 @@ class HostServer:
         self._host_key = host_key
         self._client_key = client_key
         self._doors = doors
-        self._transports: set[paramiko.Transport] = set()
+        self._transports: dict[paramiko.Transport, tuple[int, ...]] = {}
 
     def start(self) -> None:
         """Begin to accept connections."""
         threading.Thread(target=self._accept, name=f"ssh {self._name}", daemon=True).start()
 
-    def drop_connections(self) -> None:
-        """Break every connection, as a host that goes down does."""
-        for transport in list(self._transports):
-            transport.close()
+    def drop_stale(self, boot: tuple[int, ...]) -> None:
+        """Break every connection that is not of this run of the host (none: it is down)."""
+        for transport, connected in list(self._transports.items()):
+            if connected != boot:
+                transport.close()
 
     def _accept(self) -> None:
         while True:
@@ -81,13 +84,13 @@ class HostServer:
 
     def _serve(self, connection: socket.socket) -> None:
         try:
-            self._doors.entry()
+            boot = self._doors.boot()
         except Exception:  # noqa: BLE001 - whatever is wrong with the host, its port answers with a closed connection
             connection.close()
             return
         transport = paramiko.Transport(connection)
         transport.add_server_key(self._host_key)
-        self._transports.add(transport)
+        self._transports[transport] = boot
         server = _Server(self._client_key, self._doors)
         try:
             transport.start_server(server=server)
@@ -95,7 +98,7 @@ class HostServer:
         except (paramiko.SSHException, EOFError, OSError) as error:
             log.info("%s: %s", self._name, error)
         finally:
-            self._transports.discard(transport)
+            self._transports.pop(transport, None)
             transport.close()
 
 

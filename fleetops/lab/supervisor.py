@@ -77,13 +77,9 @@ def _supervise(layout: Layout) -> None:
     _prepare(layout)
     processes = {host.name: _start(layout, host.name) for host in FLEET if host.kind != "lxc"}
     servers = serve(layout)
-    pids = dict.fromkeys(servers, 0)
     while True:
         for name, server in servers.items():
-            pid = _pid_now(layout, name)
-            if pid != pids[name]:
-                server.drop_connections()
-                pids[name] = pid
+            server.drop_stale(_boot_now(layout, name))
         for name, process in processes.items():
             if process.poll() is not None:
                 logging.getLogger("fleetops.lab").info(
@@ -117,13 +113,13 @@ def _start(layout: Layout, name: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL)
 
 
-def _pid_now(layout: Layout, name: str) -> int:
-    from fleetops.lab.control import HostDown, init_pid  # noqa: PLC0415
+def _boot_now(layout: Layout, name: str) -> tuple[int, ...]:
+    from fleetops.lab.control import HostDown, boot  # noqa: PLC0415
     from fleetops.lab.fleet import lab_host  # noqa: PLC0415
 
     with contextlib.suppress(HostDown, ValueError):
-        return init_pid(layout, lab_host(name))
-    return 0
+        return boot(layout, lab_host(name))
+    return ()
 
 
 if __name__ == "__main__":
