@@ -16,7 +16,7 @@ from fleetops.lab.control import HostDown, init_pid
 from fleetops.lab.fleet import FLEET, LabHost
 from fleetops.lab.history import record_history
 from fleetops.lab.paths import Layout
-from fleetops.lab.privilege import LabUnavailable, lab_owner
+from fleetops.lab.privilege import LabUnavailable, gives_up_root, lab_owner
 from fleetops.lab.process import REFUSAL, LabProcess, lab_process
 from fleetops.lab.wheel import provide, read_tree
 from fleetops.model.errors import FleetopsError, UsageError
@@ -165,7 +165,7 @@ def _claim(folder: Path) -> None:
         _check_ours(folder)
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700, parents=True)
-    os.chown(folder, lab_owner(), lab_owner() if os.geteuid() == 0 else -1)
+    os.chown(folder, lab_owner(), lab_owner() if gives_up_root() else -1)
 
 
 def _check_ours(folder: Path) -> None:

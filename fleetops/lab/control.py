@@ -1,7 +1,6 @@
 """The lab's own way into its hosts, past SSH: how the SSH server and the breakages run things there."""
 
 import json
-import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 from fleetops.lab.fleet import LabHost, lab_host
 from fleetops.lab.host import environment
 from fleetops.lab.paths import Layout
-from fleetops.lab.privilege import lab_owner
+from fleetops.lab.privilege import LAB_UID, gives_up_root
 from fleetops.lab.spec import INIT_PID
 from fleetops.model.errors import FleetopsError
 
@@ -73,7 +72,7 @@ def run_in(
     layout = Layout(folder)
     supervisor = json.loads((folder / "process.json").read_text())["pid"]
     lab = ["/usr/bin/nsenter", "--target", str(supervisor), *_OUTER_NAMESPACES, "--"]
-    owner = lab_owner() if os.geteuid() == 0 else None
+    owner = LAB_UID if gives_up_root() else None
     return subprocess.run(
         [*lab, *entry(layout, lab_host(name)), "setsid", *argv],
         input=stdin,

@@ -10,7 +10,7 @@ from fleetops.lab.fleet import LabHost, gpus_of, guests_of, lab_host
 from fleetops.lab.kernel import MemoryUse, cgroup, meminfo
 from fleetops.lab.paths import Layout
 from fleetops.lab.root import ENGINE_SOURCE, MODELS
-from fleetops.lab.spec import BYTECODE, LIBRARY, PACKAGE, RUN, SHARE, TOOLS, HostSpec, write_spec
+from fleetops.lab.spec import LIBRARY, PACKAGE, RUN, SHARE, TOOLS, HostSpec, write_spec
 
 TOOLS_EVERYWHERE = {"dmesg": "dmesg"}
 NODE_TOOLS = {"nvidia-smi": "nvidia_smi"}
@@ -39,7 +39,6 @@ _FOLDERS = (
 _PROGRAM = f"""#!{{python}} -IS
 import sys
 sys.path.insert(0, "{LIBRARY}")
-sys.pycache_prefix = "{BYTECODE}"
 from fleetops.lab.tools.{{module}} import main
 sys.exit(main())
 """

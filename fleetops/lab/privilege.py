@@ -35,9 +35,20 @@ class LabUnavailable(FleetopsError):  # noqa: N818 - named for what the user rea
     kind = "lab-unavailable"
 
 
+def gives_up_root() -> bool:
+    """Whether the caller is root and has a plain uid to become.
+
+    Root of a user namespace (a rootless container) that holds no such uid is no more than the user who made it.
+    """
+    if os.geteuid() != 0:
+        return False
+    ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return any(int(first) <= LAB_UID < int(first) + int(count) for first, _, count in ranges)
+
+
 def lab_owner() -> int:
     """The uid that the lab's files and processes belong to."""
-    return os.geteuid() or LAB_UID
+    return LAB_UID if gives_up_root() else os.geteuid()
 
 
 def give_up_root(folder: Path) -> None:
@@ -45,7 +56,7 @@ def give_up_root(folder: Path) -> None:
 
     Raises LabUnavailable where the uid could not read the interpreter or this package.
     """
-    if os.geteuid() != 0:
+    if not gives_up_root():
         return
     linux.unshare(linux.NEWNS)
     linux.stop_mount_propagation()

@@ -12,7 +12,6 @@ LIBRARY = TOOLS / "lib"
 PACKAGE = LIBRARY / "fleetops" / "lab"
 SHARE = TOOLS / "share"
 RUN = Path("/run/lab")
-BYTECODE = Path("/var/cache/fleetops-lab")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +69,7 @@ def read_spec(folder: Path) -> HostSpec:
 def python_command(python: str, module: str, library: str) -> list[str]:
     """An argv that runs `main` of a module of this package, with the standard library and nothing else.
 
-    Arguments follow as they are. The compiled bytecode is kept where the host may write.
+    Arguments follow as they are.
     """
     start = f"import sys; sys.path.insert(0, {library!r}); from {module} import main; sys.exit(main())"
-    return [python, "-I", "-S", "-X", f"pycache_prefix={BYTECODE}", "-c", start]
+    return [python, "-I", "-S", "-c", start]

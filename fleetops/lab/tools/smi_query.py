@@ -111,8 +111,8 @@ def table(shown: Sequence[View]) -> str:
     wide = f"+{'-' * 89}+\n"
     head = (
         f"{time.strftime('%a %b %e %H:%M:%S %Y')}\n{wide}"
-        f"| NVIDIA-SMI {VERSION:<22} Driver Version: {VERSION:<16} CUDA Version: {CUDA_VERSION:<8} |\n{rule}"
-        f"| {'GPU  Name':<24}Persistence-M  | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n"
+        f"| NVIDIA-SMI {VERSION:<22} Driver Version: {VERSION:<16} CUDA Version: {CUDA_VERSION:<6} |\n{rule}"
+        f"| {'GPU  Name':<26}Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n"
         f"| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |\n"
         f"|{'=' * 41}+{'=' * 24}+{'=' * 22}|\n"
     )

@@ -1,0 +1,98 @@
+"""`fleetops lab` on the command line."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fleetops.lab.api import Lab
+
+
+class Shell:
+    """The real command line, in a process of its own, with a lab folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "fleetops.cli", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"FLEETOPS_LAB": str(self.folder)},
+            timeout=120,
+        )
+
+
+@pytest.fixture
+def own() -> Iterator[Shell]:
+    parent = Path(tempfile.mkdtemp(prefix="fleetops-test-"))
+    shell = Shell(parent / "lab")
+    yield shell
+    shell("lab", "down")
+    shutil.rmtree(parent)
+
+
+@pytest.fixture
+def shared(lab: Lab) -> Shell:
+    return Shell(lab.folder)
+
+
+def test_up_prints_what_a_shell_can_evaluate_and_down_removes_it(own: Shell) -> None:
+    up = own("lab", "up")
+    assert up.returncode == 0, up
+    assert up.stdout == f"export FLEETOPS_INVENTORY={own.folder}/inventory\n"
+    assert own("run", "--lab", "node-174", "--", "hostname").returncode == 0
+    down = own("lab", "down")
+    assert (down.returncode, own.folder.exists()) == (0, False)
+    assert own("lab", "down").returncode == 0
+    gone = own("probe", "--lab", "node-174")
+    assert gone.returncode == 2
+    assert "fleetops lab up" in gone.stderr
+
+
+def test_status_tells_each_host(shared: Shell, lab: Lab) -> None:
+    told = json.loads(shared("lab", "status", "--json").stdout)
+    assert {host["name"]: host["port"] for host in told["hosts"]} == lab.ports
+    assert all(host["running"] for host in told["hosts"])
+    text = shared("lab", "status").stdout
+    assert "node-174" in text
+    assert "hypervisor" in text
+
+
+def test_the_kinds_of_breakage_are_listed(shared: Shell) -> None:
+    told = shared("lab", "break", "--list").stdout
+    assert "per-rank-trap" in told
+    assert "guest-locked" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("lab", "break", "node-999", "zombies"), "no node node-999"),
+        (("lab", "break", "node-174", "zombis"), "zombies"),
+        (("lab", "break", "pve-01", "zombies"), "no node pve-01"),
+        (("lab", "break"), "node and a kind"),
+        (("lab", "up", "node-174"), "takes no arguments"),
+        (("lab", "sideways"), "sideways"),
+    ],
+)
+def test_misuse_is_told_and_changes_nothing(shared: Shell, words: tuple[str, ...], says: str) -> None:
+    done = shared(*words)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_lab_each_action_says_how_to_get_one(own: Shell) -> None:
+    for words in (("lab", "status"), ("lab", "break", "node-174", "zombies")):
+        done = own(*words)
+        assert done.returncode == 2
+        assert "fleetops lab up" in done.stderr
