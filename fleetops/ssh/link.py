@@ -56,8 +56,8 @@ class Link:
         self._config = config
         self._trust = trust
         self._lock = threading.Lock()
-        self._client: paramiko.SSHClient | None = None
-        self._retired: list[paramiko.SSHClient] = []
+        self._transport: paramiko.Transport | None = None
+        self._retired: list[paramiko.Transport] = []
         self._failure: tuple[float, FleetopsError] | None = None
 
     @property
@@ -98,47 +98,47 @@ class Link:
         """
         asked = time.monotonic()
         with self._lock:
-            if (transport := self._alive()) is not None:
-                return transport
+            if self._transport is not None:
+                if self._transport.is_active():
+                    return self._transport
+                _hang_up(self._transport)
+                self._transport = None
             if self._failure is not None and self._failure[0] >= asked:
                 error = self._failure[1]
                 raise type(error)(error.message, hint=error.hint, host=error.host)
             try:
-                return self._login()
+                self._transport = self._login()
             except FleetopsError as error:
                 self._failure = (time.monotonic(), error)
                 raise
-
-    def _alive(self) -> paramiko.Transport | None:
-        transport = self._client.get_transport() if self._client is not None else None
-        return transport if transport is not None and transport.is_active() else None
+            return self._transport
 
     def retire(self, transport: paramiko.Transport) -> None:
         """Use this connection for nothing new; what still runs over it may end."""
         with self._lock:
-            if self._client is not None and self._client.get_transport() is transport:
-                self._retired.append(self._client)
-                self._client = None
+            if self._transport is transport:
+                self._retired.append(transport)
+                self._transport = None
 
     def close(self) -> None:
         """End the connection, retired ones too."""
         with self._lock:
-            clients = [*self._retired, self._client]
-            self._retired, self._client = [], None
-        for client in clients:
-            if client is not None:
-                client.close()
+            transports = [*self._retired, self._transport]
+            self._retired, self._transport = [], None
+        for transport in transports:
+            if transport is not None:
+                _hang_up(transport)
 
     def greet(self) -> HostKey:
         """Meet the server as far as its key; nothing is said about who is asking. Raises Unreachable."""
-        transport = self._new_transport(self._socket())
+        transport = self._meet()
         try:
             transport.start_client(timeout=BANNER_S + EXCHANGE_S)
             return host_key(transport.get_remote_server_key())
         except (paramiko.SSHException, EOFError, OSError) as error:
             raise self.unreachable(why_unmet(transport, error, BANNER_S)) from error
         finally:
-            transport.close()
+            _hang_up(transport)
 
     def unreachable(self, why: str, hint: str = "") -> Unreachable:
         """The error that says which server, where, and why."""
@@ -186,11 +186,13 @@ class Link:
             through = f"through {self.via.label}: " if self.via is not None else ""
             raise self.unreachable(through + why_not(error, self.connect_s)) from error
 
-    def _new_transport(self, sock: Any, **options: Any) -> paramiko.Transport:
-        transport = paramiko.Transport(sock, **options)
+    def _meet(self) -> paramiko.Transport:
+        """A transport, not started, that will ask for the keys that are on record."""
+        types = self.known_hosts.types(self.files, self.key_name)
+        transport = paramiko.Transport(self._socket())
         transport.banner_timeout = BANNER_S
         transport.auth_timeout = AUTH_S
-        prefer(transport, self.known_hosts.types(self.files, self.key_name))
+        prefer(transport, types)
         return transport
 
     def _login(self) -> paramiko.Transport:
@@ -198,7 +200,7 @@ class Link:
         policy = _RecordedKeysOnly(self)
         client = paramiko.SSHClient()
         client.set_missing_host_key_policy(policy)
-        transport = self._new_transport(self._socket())
+        transport = self._meet()
         host, port = self.address
         try:
             client.connect(
@@ -211,14 +213,13 @@ class Link:
                 **self._identities(),
             )
         except FleetopsError:
-            client.close()
+            _hang_up(transport)
             raise
         except (paramiko.SSHException, EOFError, OSError, ValueError) as error:
-            client.close()
+            _hang_up(transport)
             if policy.accepted:
                 raise self._not_let_in(error) from error
             raise self.unreachable(why_unmet(transport, error, BANNER_S)) from error
-        self._connection.client, self._connection.transport, self._client = client, transport, client
         return transport
 
     def _identities(self) -> dict[str, Any]:
@@ -243,6 +244,12 @@ class Link:
             hint="check `user` in the inventory, IdentityFile in ssh_config, and that ssh-agent holds the key",
             host=self.label,
         )
+
+
+def _hang_up(transport: paramiko.Transport) -> None:
+    """Paramiko leaves the socket open where a transport never came to life, or died by itself."""
+    transport.close()
+    transport.sock.close()
 
 
 class _RecordedKeysOnly(paramiko.MissingHostKeyPolicy):

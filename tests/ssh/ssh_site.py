@@ -89,7 +89,7 @@ def await_gone(word, deadline_s=5.0):
     return left
 
 
-def start_server(folder, authorized, *options):
+def start_server(folder, authorized, *options, environment=""):
     folder.mkdir()
     public_key = make_key(folder / "host_key")
     port = free_port()
@@ -106,7 +106,8 @@ def start_server(folder, authorized, *options):
         "PermitRootLogin yes",
         "MaxStartups 200",
         "LogLevel VERBOSE",
-        f"SetEnv HOME={folder}",  # the start-up files of whoever runs the tests stay out of them
+        # One line, as sshd takes only the first; the start-up files of whoever runs the tests stay out of them.
+        f"SetEnv HOME={folder} {environment}",
         *options,
     ]
     (folder / "config").write_text("\n".join(lines) + "\n")
@@ -154,8 +155,10 @@ class Site:
     def settings(self):
         return Settings(ssh_config=self.ssh_config, known_hosts=self.known_hosts)
 
-    def serve(self, *options, known=True):
-        server = start_server(self.folder / f"server-{len(self.servers)}", f"{self.key}.pub", *options)
+    def serve(self, *options, known=True, environment=""):
+        server = start_server(
+            self.folder / f"server-{len(self.servers)}", f"{self.key}.pub", *options, environment=environment
+        )
         self.servers.append(server)
         if known:
             with self.known_hosts.open("a") as file:

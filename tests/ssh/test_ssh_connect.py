@@ -1,6 +1,7 @@
 """What a host can be instead of reachable, each told apart and told in words."""
 
 import socket
+import threading
 import time
 
 import pytest
@@ -51,9 +52,10 @@ def test_a_port_that_accepts_and_says_nothing(site, listener, monkeypatch):
 
 
 def test_a_port_that_hangs_up(site, listener):
-    import threading
+    def hang_up():
+        listener.accept()[0].close()
 
-    threading.Thread(target=listener.accept()[0].close, daemon=True).start()
+    threading.Thread(target=hang_up, daemon=True).start()
     assert (
         "closed the connection before its SSH banner"
         in refused(site, node(listener.getsockname()[1])).message
@@ -61,8 +63,6 @@ def test_a_port_that_hangs_up(site, listener):
 
 
 def test_a_port_that_is_something_else(site, listener):
-    import threading
-
     def serve():
         peer, _ = listener.accept()
         with peer:
