@@ -1,12 +1,20 @@
 """`fleetops run`: any command on any hosts, equal outputs folded."""
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from fleetops.cli.world import World
 from fleetops.model.errors import UsageError
 from fleetops.model.exit import Exit
+from fleetops.model.nodeset import fold_names
+
+if TYPE_CHECKING:
+    from fleetops.model.command import Outcome
+    from fleetops.model.fleet import Host
+    from fleetops.render.output import Output
+    from fleetops.ssh.fanout import Result
 
 NAME = "run"
 SUMMARY = "run a command on many hosts, equal outputs folded"
@@ -77,14 +85,32 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     inventory = world.inventory(args)
     hosts = select_hosts(inventory, args.hosts, of="all")
     output = world.output(args)
-    with world.connections(inventory) as connections:
-        report = run_on_hosts(connections, hosts, command, width=args.width)
+    with world.connections(inventory) as connections, _waiting(output, hosts, args) as on_result:
+        report = run_on_hosts(connections, hosts, command, width=args.width, on_result=on_result)
     if output.wants_json:
         output.json(run_json(report, command))
     else:
         for line in run_screen(report, command):
             output.show(line if output.is_terminal else line.plain)
     return exit_code(report)
+
+
+@contextmanager
+def _waiting(
+    output: "Output", hosts: "Sequence[Host]", args: argparse.Namespace
+) -> Iterator["Callable[[Result[Host, Outcome]], None] | None"]:
+    """On a terminal, who has still to answer; a sudo password is asked for undisturbed."""
+    if not output.err.is_terminal or args.sudo:
+        yield None
+        return
+    left = {host.name for host in hosts}
+    with output.err.status(fold_names(left)) as status:
+
+        def answered(result: "Result[Host, Outcome]") -> None:
+            left.discard(result.item.name)
+            status.update(f"{len(hosts) - len(left)} of {len(hosts)}; waiting for {fold_names(left)}")
+
+        yield answered
 
 
 def _argv(args: argparse.Namespace) -> tuple[str, ...]:

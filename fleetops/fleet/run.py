@@ -7,6 +7,7 @@ from fleetops.model.command import Command, Outcome
 from fleetops.model.exit import Exit, worst
 from fleetops.model.fleet import Host
 from fleetops.model.run import RunReport
+from fleetops.ssh import quote
 from fleetops.ssh.fanout import WIDTH, Result, fan_out
 
 SPARE_S = 60.0
@@ -24,7 +25,9 @@ def run_on_hosts(
     """The command on every host, `width` at a time; `on_result` sees each as it comes.
 
     A host that cannot be reached, or that never comes back, costs its own result only.
+    Raises UsageError, before any host is contacted, for a command that could not be sent.
     """
+    quote.check(command)
     rounds = -(-len(hosts) // width)
     results = {}
     for result in fan_out(

@@ -58,6 +58,7 @@ class Link:
         self._lock = threading.Lock()
         self._transport: paramiko.Transport | None = None
         self._retired: list[paramiko.Transport] = []
+        self._clients: list[paramiko.SSHClient] = []  # each holds its connection to the agent
         self._failure: tuple[float, FleetopsError] | None = None
 
     @property
@@ -123,11 +124,13 @@ class Link:
     def close(self) -> None:
         """End the connection, retired ones too."""
         with self._lock:
-            transports = [*self._retired, self._transport]
-            self._retired, self._transport = [], None
+            transports, clients = [*self._retired, self._transport], self._clients
+            self._retired, self._transport, self._clients = [], None, []
         for transport in transports:
             if transport is not None:
                 _hang_up(transport)
+        for client in clients:
+            client.close()
 
     def greet(self) -> HostKey:
         """Meet the server as far as its key; nothing is said about who is asking. Raises Unreachable."""
@@ -200,6 +203,7 @@ class Link:
         policy = _RecordedKeysOnly(self)
         client = paramiko.SSHClient()
         client.set_missing_host_key_policy(policy)
+        self._clients.append(client)
         transport = self._meet()
         host, port = self.address
         try:

@@ -17,8 +17,11 @@ KILL_AFTER_S = 2.0
 GIVE_UP_AFTER_S = 2.0
 """How long after that a batch leaves a part behind that SIGKILL could not end (state D)."""
 
+# The subshell is where stderr is pointed back to the caller's: what a shell itself says of a killed child ("Killed",
+# with the whole line in bash) is not the command's output.
 _RUN = (
-    'printf "%s:\\n" "$1"; printf "%s:\\n" "$1" >&2; shift; exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; exit "$?"'
+    'printf "%s:\\n" "$1"; printf "%s:\\n" "$1" >&2; shift; exec 3>&2 2>/dev/null; '
+    '(exec "$@") 2>&3 3>&-; exit "$?"'
 )
 _READ_SCRIPT = 'printf "%s:\\n" "$1"; printf "%s:\\n" "$1" >&2; exec sh'
 
@@ -51,6 +54,11 @@ def encode(text: str) -> bytes:
 def decode(data: bytes) -> str:
     """Bytes from a host as text; undecodable bytes are carried through."""
     return data.decode("utf-8", "surrogateescape")
+
+
+def check(command: Command) -> None:
+    """Raises UsageError for a command that no host could be asked to run."""
+    encode(_bounded(command, KILL_AFTER_S))
 
 
 def command_line(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
@@ -95,7 +103,7 @@ def batch_script(commands: Sequence[Command], nonce: str) -> bytes:
 
 def _part(command: Command) -> str:
     last_resort_s = command.deadline_s + KILL_AFTER_S + GIVE_UP_AFTER_S
-    call = f"timeout -s KILL {last_resort_s:.3f} {_bounded(command, KILL_AFTER_S)} 2>&3 3>&-"
+    call = f"(exec timeout -s KILL {last_resort_s:.3f} {_bounded(command, KILL_AFTER_S)}) 2>&3 3>&-"
     return f"{_feeding(command.stdin)}{call}{'' if command.stdin else ' </dev/null'}\nmark"
 
 

@@ -138,13 +138,18 @@ def test_standard_input_never_stands_in_the_line():
     assert b"secret" not in line
 
 
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 @pytest.mark.parametrize("signal", ["SEGV", "KILL", "TERM"])
-def test_death_by_signal_is_128_and_its_number(signal, empty):
+def test_death_by_signal_is_128_and_its_number(signal, shell, empty):
     import signal as signals
 
     command = Command(argv=("sh", "-c", f"kill -{signal} $$"))
-    done = login(("sh",), quote.command_line(command, quote.new_nonce()), empty)
+    line = quote.command_line(command, quote.new_nonce()).replace(
+        b"exec sh ", f"exec {' '.join(shell)} ".encode()
+    )
+    done = login(shell, line, empty)
     assert done.returncode == 128 + signals.Signals[f"SIG{signal}"]
+    assert done.stderr.count(b"\n") == 1  # its own marker, and nothing that a shell says of the death
 
 
 def test_a_deadline_of_nothing_is_still_a_deadline(empty):

@@ -1,0 +1,162 @@
+"""`fleetops run` and `fleetops trust` as typed, against real OpenSSH servers."""
+
+import getpass
+import io
+import json
+
+import pytest
+from ssh_site import ADDRESS, free_port, make_key
+
+from fleetops.cli.main import run
+from fleetops.cli.world import World
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def fleet(site):
+    """An inventory of two nodes and one that is down; `type_in` runs a command line on it."""
+    server, second = site.serve(), site.serve()
+    dead, user = free_port(), getpass.getuser()
+    (site.folder / "fleet.yaml").write_text(f"""
+settings: {{ssh-config: ssh_config, known-hosts: known_hosts}}
+nodes:
+  node-1: {{address: {ADDRESS}, port: {server.port}, user: {user}}}
+  node-2: {{address: {ADDRESS}, port: {second.port}, user: {user}}}
+  node-3: {{address: {ADDRESS}, port: {dead}, user: {user}}}
+""")
+    site.configure("")
+
+    class Fleet:
+        folder = site.folder
+        known_hosts = site.known_hosts
+        record = server.record
+
+        @staticmethod
+        def type_in(*argv, stdin=None):
+            world = World(
+                stdin=stdin or io.StringIO(),
+                stdout=io.StringIO(),
+                stderr=io.StringIO(),
+                environ={"HOME": str(site.folder), "FLEETOPS_INVENTORY": str(site.folder / "fleet.yaml")},
+                cwd=site.folder,
+            )
+            code = run(list(argv), world)
+            return code, world.stdout.getvalue(), world.stderr.getvalue()
+
+    return Fleet
+
+
+def test_equal_outputs_are_said_once(fleet):
+    code, out, _ = fleet.type_in("run", "node-[1-2]", "--", "echo", "two  words", "$HOME")
+    assert code == 0
+    assert out == "node-[1-2]   2 hosts   ok\n  two  words $HOME\n"
+
+
+def test_words_after_the_dashes_are_the_commands_own(fleet):
+    code, out, _ = fleet.type_in("run", "node-1", "--timeout", "5", "--", "echo", "--json", "--", "-x")
+    assert code == 0
+    assert out.splitlines()[1] == "  --json -- -x"
+
+
+def test_a_shell_line_is_asked_for(fleet):
+    _, out, _ = fleet.type_in("run", "node-1", "--shell", "echo one | tr o 0; echo oops >&2")
+    assert out == "node-1   ok\n  0ne\n  2> oops\n"
+
+
+def test_a_command_that_fails_is_1(fleet):
+    code, out, _ = fleet.type_in("run", "node-1", "--", "false")
+    assert (code, out) == (1, "node-1   exit 1\n")
+
+
+def test_a_host_that_is_not_reached_is_3_and_costs_no_other(fleet):
+    code, out, _ = fleet.type_in("run", "*", "--", "true")
+    assert code == 3
+    assert "node-[1-2]   2 hosts   ok, no output" in out
+    assert "node-3       unreachable" in out
+    assert "connection refused" in out
+
+
+def test_a_command_that_does_not_end_is_unknown_not_failed(fleet):
+    code, out, _ = fleet.type_in("run", "node-1", "--timeout", "0.3", "--", "sleep", "60")
+    assert (code, out) == (3, "node-1   no end within 0.3 s, ended there\n")
+
+
+def test_what_a_host_prints_cannot_drive_the_terminal(fleet):
+    _, out, _ = fleet.type_in("run", "node-1", "--", "printf", "\\033[2J\\377 [bold]x")
+    assert out.splitlines()[1] == "  \\x1b[2J\\xff [bold]x"
+
+
+def test_json(fleet):
+    code, out, _ = fleet.type_in("run", "*", "--json", "--", "echo", "x")
+    body = json.loads(out)
+    assert code == 3
+    assert body["schema"] == "fleetops.run/1"
+    assert body["command"] == ["echo", "x"]
+    (answer,) = body["answers"]
+    assert (answer["hosts"], answer["status"], answer["stdout"]) == (["node-1", "node-2"], 0, "x\n")
+    assert [(host["host"], host["error"]) for host in body["unreachable"]] == [("node-3", "unreachable")]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["run"], "needs the hosts"),
+        (["run", "node-1"], "there is no command"),
+        (["run", "node-1", "--"], "there is no command"),
+        (["run", "node-1", "--shell", "x", "--", "y"], "not both"),
+        (["run", "node-1", "--", "ls -l"], "--shell"),
+        (["run", "node-9", "--", "ls"], "node-9"),
+        (["run", "node-1", "--timeout", "0", "--", "ls"], "seconds"),
+        (["run", "node-1", "--timeout", "nan", "--", "ls"], "seconds"),
+        (["run", "node-1", "--width", "0", "--", "ls"], "number of hosts"),
+        (["run", "node-1", "--", "a\0b"], "NUL"),
+        (["trust"], "HOST"),
+    ],
+)
+def test_misuse_is_2_with_words(fleet, argv, words):
+    code, out, err = fleet.type_in(*argv)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_a_changed_key_refuses_with_5(fleet):
+    fleet.known_hosts.write_text(fleet.record.split()[0] + " " + make_key(fleet.folder / "other") + "\n")
+    code, out, _ = fleet.type_in("run", "node-1", "--", "true")
+    assert code == 5
+    assert "CHANGED" in out
+
+
+def test_trust_asks_and_records(fleet):
+    fleet.known_hosts.unlink()
+    code, _, err = fleet.type_in("trust", "node-1")
+    assert code == 5
+    assert "no terminal" in err
+    assert not fleet.known_hosts.exists()
+    code, out, err = fleet.type_in("trust", "node-1", stdin=Terminal("y\n"))
+    assert code == 0
+    assert "SHA256:" in err
+    assert "recorded in" in out
+    assert fleet.known_hosts.read_text() == fleet.record
+    assert fleet.type_in("run", "node-1", "--", "true")[0] == 0
+
+
+def test_trust_that_is_declined_changes_nothing(fleet):
+    fleet.known_hosts.unlink()
+    code, out, _ = fleet.type_in("trust", "node-1", stdin=Terminal("\n"))
+    assert code == 5
+    assert "not recorded" in out
+    assert not fleet.known_hosts.exists()
+
+
+def test_trust_of_many_goes_on_past_one_that_is_down(fleet):
+    fleet.known_hosts.unlink()
+    code, out, _ = fleet.type_in("trust", "*", "--yes", "--json")
+    body = json.loads(out)
+    assert code == 3
+    assert body["schema"] == "fleetops.trust/1"
+    assert [host["status"] for host in body["hosts"]] == ["recorded", "recorded", "unreachable"]
