@@ -71,8 +71,10 @@ class Lab:
         return Layout(self.folder).ssh / "id_ed25519"
 
 
-def up(folder: Path) -> Lab:
+def up(folder: Path, *, bound: bool = False) -> Lab:
     """The lab in `folder`, brought up where it is not yet. Returns when every host answers.
+
+    A `bound` lab ends with the calling process, in whatever way that ends.
 
     Raises LabUnavailable where the machine forbids it, LabFailed with what the supervisor said otherwise.
     """
@@ -81,7 +83,7 @@ def up(folder: Path) -> Lab:
         return _await(folder, running)
     _claim(folder)
     provide(Layout(folder).share, os.environ)
-    lab = _await(folder, _start(folder))
+    lab = _await(folder, _start(folder, bound=bound))
     record_history(Layout(folder).state)
     return lab
 
@@ -180,11 +182,13 @@ def _check_ours(folder: Path) -> None:
         )
 
 
-def _start(folder: Path) -> LabProcess:
+def _start(folder: Path, *, bound: bool = False) -> LabProcess:
     layout = Layout(folder)
+    lifeline = _new_lifeline() if bound else ()
     with layout.log.open("wb") as log:
         supervisor = subprocess.run(
-            [sys.executable, "-P", "-m", "fleetops.lab.supervisor", str(folder)],
+            [sys.executable, "-P", "-m", "fleetops.lab.supervisor", str(folder), *map(str, lifeline)],
+            pass_fds=lifeline,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -193,10 +197,18 @@ def _start(folder: Path) -> LabProcess:
             cwd="/",
             env=_environment(),
         )
+    for descriptor in lifeline:
+        os.close(descriptor)
     process = lab_process(folder)
     if supervisor.returncode or process is None:
         raise _failure(layout)
     return process
+
+
+def _new_lifeline() -> tuple[int]:
+    """A pipe's reading end. The writing end stays open, and nowhere else, until this process ends."""
+    reading, _ = os.pipe()
+    return (reading,)
 
 
 def _environment() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The process that holds a lab: starts its hosts, serves their SSH ports, and takes all of it along when it ends.
 
-Started by `lab up` as `python -m fleetops.lab.supervisor FOLDER`. It gives up root, makes namespaces of its own
+Started by `lab up` as `python -m fleetops.lab.supervisor FOLDER [DESCRIPTOR]`; the lab also ends when the other end
+of that pipe is closed, that is when whoever holds it has ended. It gives up root, makes namespaces of its own
 (user, mount, pid), and leaves there a first process whose only work is to reap, and the supervisor proper. When
 either dies, in whatever way, the kernel ends everything that was ever started in the lab.
 """
@@ -9,9 +10,9 @@ import contextlib
 import json
 import logging
 import os
+import select
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 
@@ -26,6 +27,7 @@ _WATCH_S = 0.1
 def main() -> int:
     """Set the lab's own world up, then hold it."""
     folder = Path(sys.argv[1])
+    lifeline = int(sys.argv[2]) if len(sys.argv) > 2 else None
     try:
         give_up_root(folder)
         linux.become_root_of_own_namespace(linux.NEWNS | linux.NEWPID)
@@ -40,7 +42,7 @@ def main() -> int:
         os.close(known)
         os.read(go, 1)  # until this process's pid, as the outside sees it, is on record
         os.close(go)
-        return _hold(folder)
+        return _hold(folder, lifeline)
     (folder / PROCESS).write_text(json.dumps({"pid": first, "start_ticks": start_ticks(first)}))
     os.close(known)
     return 0
@@ -51,7 +53,7 @@ def _refuse(folder: Path, refusal: LabUnavailable) -> int:
     return refusal.exit_code
 
 
-def _hold(folder: Path) -> int:
+def _hold(folder: Path, lifeline: int | None) -> int:
     """As the first process of the lab's pid namespace: reap until the supervisor has ended."""
     try:
         linux.mount_proc("/proc")
@@ -60,15 +62,15 @@ def _hold(folder: Path) -> int:
     supervisor = os.fork()
     if supervisor == 0:
         linux.die_with_parent()
-        _supervise(Layout(folder))
-        return 1
+        _supervise(Layout(folder), lifeline)
+        return 0
     while os.wait()[0] != supervisor:
         pass
     return 1
 
 
-def _supervise(layout: Layout) -> None:
-    """Build the fleet, serve it, and follow its comings and goings for ever."""
+def _supervise(layout: Layout, lifeline: int | None) -> None:
+    """Build the fleet, serve it, and follow its comings and goings, for ever or as long as the lifeline holds."""
     from fleetops.lab.fleet import FLEET  # noqa: PLC0415 - after the fork: the first process stays small
     from fleetops.lab.serve import serve  # noqa: PLC0415
 
@@ -77,7 +79,8 @@ def _supervise(layout: Layout) -> None:
     _prepare(layout)
     processes = {host.name: _start(layout, host.name) for host in FLEET if host.kind != "lxc"}
     servers = serve(layout)
-    while True:
+    held = [] if lifeline is None else [lifeline]
+    while not select.select(held, [], [], _WATCH_S)[0]:
         for name, server in servers.items():
             server.drop_stale(_boot_now(layout, name))
         for name, process in processes.items():
@@ -86,7 +89,6 @@ def _supervise(layout: Layout) -> None:
                     "%s has ended with status %s", name, process.returncode
                 )
                 processes[name] = _start(layout, name)
-        time.sleep(_WATCH_S)
 
 
 def _prepare(layout: Layout) -> None:

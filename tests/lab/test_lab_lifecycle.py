@@ -82,6 +82,22 @@ def test_nothing_outlives_a_killed_supervisor(folder: Path, victim: str) -> None
     assert api.up(folder).ports, "a dead lab's folder is taken over"
 
 
+def test_a_bound_lab_ends_with_whoever_brought_it_up(folder: Path) -> None:
+    script = (
+        "import pathlib, sys, time; from fleetops.lab import api\n"
+        "api.up(pathlib.Path(sys.argv[1]), bound=True); print('up', flush=True); time.sleep(100)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(folder)], stdout=subprocess.PIPE) as owner:
+        assert owner.stdout.readline() == b"up\n"
+        process = lab_process(folder)
+        assert process.is_alive
+        owner.kill()
+    deadline = time.monotonic() + 10
+    while process.is_alive:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def test_a_folder_that_is_no_lab_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(UsageError, match="not a lab"):

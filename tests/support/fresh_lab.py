@@ -15,7 +15,7 @@ from fleetops.lab.privilege import LabUnavailable
 def fresh_lab(folder: Path) -> Iterator[Lab]:
     """The lab, up; skips plainly where this machine forbids it."""
     try:
-        lab = api.up(folder)
+        lab = api.up(folder, bound=True)
     except LabUnavailable as error:
         pytest.skip(f"the lab cannot run here: {error.message}")
     try:

@@ -156,7 +156,7 @@ def task(kind: str, number: int) -> Iterator[None]:
 def tasks() -> list[dict[str, Any]]:
     """All tasks on record, running ones first, then the newest first."""
     found = [json.loads(path.read_text()) for path in TASKS.glob("[!.]*.json")]
-    return sorted(found, key=lambda each: ("endtime" in each, -each["starttime"]))
+    return sorted(found, key=lambda each: ("endtime" in each, -each["starttime"], -each["pstart"]))
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:
