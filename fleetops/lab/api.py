@@ -16,7 +16,7 @@ from fleetops.lab.control import HostDown, init_pid
 from fleetops.lab.fleet import FLEET, LabHost
 from fleetops.lab.history import record_history
 from fleetops.lab.paths import Layout
-from fleetops.lab.privilege import LabUnavailable, gives_up_root, lab_owner
+from fleetops.lab.privilege import LabUnavailable, check_machine, gives_up_root, lab_owner
 from fleetops.lab.process import REFUSAL, LabProcess, lab_process
 from fleetops.lab.wheel import provide, read_tree
 from fleetops.model.errors import FleetopsError, UsageError
@@ -81,6 +81,7 @@ def up(folder: Path, *, bound: bool = False) -> Lab:
     running = lab_process(folder)
     if running and running.is_alive:
         return _await(folder, running)
+    check_machine()
     _claim(folder)
     provide(Layout(folder).share, os.environ)
     lab = _await(folder, _start(folder, bound=bound))

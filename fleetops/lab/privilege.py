@@ -16,6 +16,7 @@ from fleetops.model.errors import FleetopsError
 from fleetops.model.exit import Exit
 
 LAB_UID = 61174
+ENTERING = ("/usr/bin/nsenter", "/usr/bin/setsid")
 
 _SETTINGS = (
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
@@ -33,6 +34,18 @@ class LabUnavailable(FleetopsError):  # noqa: N818 - named for what the user rea
 
     exit_code = Exit.REFUSED
     kind = "lab-unavailable"
+
+
+def check_machine() -> None:
+    """Raises LabUnavailable where there is no Linux, or not the programs that enter its namespaces."""
+    if sys.platform != "linux":
+        raise LabUnavailable(
+            "the embedded lab is made of Linux namespaces, and this is not Linux",
+            hint="run it in a Linux virtual machine",
+        )
+    for program in ENTERING:
+        if not Path(program).exists():
+            raise LabUnavailable(f"the embedded lab needs {program}", hint="install util-linux")
 
 
 def gives_up_root() -> bool:

@@ -53,6 +53,13 @@ def test_a_forbidding_setting_is_named(
     assert f"is {value}" in refusal.message
 
 
+def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(privilege, "ENTERING", ("/usr/bin/nsenter", "/nonexistent/setsid"))
+    with pytest.raises(privilege.LabUnavailable, match="/nonexistent/setsid") as refusal:
+        privilege.check_machine()
+    assert "util-linux" in refusal.value.hint
+
+
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no util-linux")
 def test_a_machine_without_user_namespaces_gets_a_refusal_not_a_traceback(tmp_path: Path) -> None:
     """A user namespace's own root may forbid further ones: a machine that forbids them, on a small scale."""
