@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from fleetops.model.errors import Refused
+from fleetops.model.guest import GUESTS
 from fleetops.model.plan import Plan, PlannedStep
 from fleetops.platforms import platform_of
 from fleetops.playbook.book import Entry, Playbook
@@ -55,11 +56,19 @@ def _touches(book: Playbook, situation: Situation) -> str:
 
 
 def _spares(situation: Situation) -> tuple[str, ...]:
-    """The other nodes of the same hypervisor."""
-    node = situation.observation.node
+    """Who else runs on the same hypervisor, as it says itself; as the inventory says where it could not be asked."""
+    node, facts = situation.observation.node, situation.observation.hypervisor_facts
+    entries = facts.value(GUESTS) if facts else None
+    if entries and node.guest:
+        own = next((entry for entry in entries if entry.id == node.guest.id), None)
+        return tuple(
+            f"guest {entry.id} ({entry.name})"
+            for entry in entries
+            if entry is not own and entry.status != "stopped" and (own is None or entry.node == own.node)
+        )
     others = situation.inventory.nodes.values()
     return tuple(
-        other.name
-        for other in others
-        if node.hypervisor and other.hypervisor == node.hypervisor and other.name != node.name
+        one.name
+        for one in others
+        if node.hypervisor and one.hypervisor == node.hypervisor and one.name != node.name
     )

@@ -42,6 +42,7 @@ class Runner:
         """How the steps ended, the operator's interruption included."""
         try:
             self._lock(node, NODE_LOCK)
+            self._must_be_as_planned()
             for number, entry in enumerate(self.book.entries, 1):
                 self._step(number, entry)
         except Refused as error:
@@ -52,6 +53,21 @@ class Runner:
             again = f"fleetops probe {node}, then the same command again: it reads the facts anew"
             return "interrupted", FleetopsError("interrupted by the operator", hint=again)
         return "done", None
+
+    def _must_be_as_planned(self) -> None:
+        """Between the plan and the lock somebody else may have been here: what has come since was never agreed to."""
+        planned = {(one.pid, one.start_ticks) for one in self.desk.current.attribution.processes}
+        new = [
+            one for one in self.desk.look().attribution.living if (one.pid, one.start_ticks) not in planned
+        ]
+        if new:
+            node = self.desk.current.node_name
+            raise Refused(
+                f"{node} has changed since the plan was made: {new[0].title} (pid {new[0].pid}) has been started",
+                guard="changed",
+                host=node,
+                hint="run the same command again: it looks anew",
+            )
 
     def _step(self, number: int, entry: Entry) -> None:
         step = all_steps()[entry.step]
@@ -164,12 +180,11 @@ class Runner:
 
 @contextmanager
 def _said(runner: Runner, what: str) -> Iterator[None]:
-    """A clean-up that fails is said and written down; it must not hide how the run itself ended."""
+    """A clean-up that fails is said; it must not hide how the run itself ended."""
     try:
         yield
     except FleetopsError as error:
         runner.desk.tell(f"{what}: {error.message}")
-        runner._write("warning", what=what, why=error.message)  # noqa: SLF001 - same module
 
 
 def _told(rows: tuple[ReclaimRow, ...]) -> str:

@@ -252,6 +252,7 @@ def result_json(plan: Plan, result: Result) -> dict[str, Any]:
         "profile": plan.profile,
         "run": result.run_id,
         "why": result.why,
+        "hint": result.hint,
         "guard": result.guard,
         "waived": result.waived,
         "reclaimed": jsonable(result.reclaimed),

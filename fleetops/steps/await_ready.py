@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from fleetops.engines import Engine, engine
 from fleetops.model.engine import LogReport
-from fleetops.model.errors import FleetopsError, StepFailed
+from fleetops.model.errors import StepFailed, Unreachable
 from fleetops.model.fleet import Profile
 from fleetops.model.plan import PlannedStep
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
@@ -45,7 +45,8 @@ def run(desk: Desk, options: Options) -> str:
         desk.memo["ready_s"] = ready_s
         desk.memo["tokens_per_s"] = _measure(desk, follower.engine, profile, options.whole("tokens"))
         _watch(desk, follower, profile)
-    except FleetopsError:
+    except StepFailed:
+        # Only what the service itself shows ends it again; a connection that is lost says nothing about it.
         end_own_service(desk, started)
         raise
     desk.memo["log_report"] = follower.report
@@ -56,7 +57,7 @@ def _until_ready(desk: Desk, follower: Follower, profile: Profile) -> None:
     until = desk.now() + profile.ready_deadline_s
     told = ""
     while not (follower.report.ready and _answers(desk, follower.engine, profile)):
-        more = follower.read_on(desk)
+        more = _read_on(desk, follower, until)
         if follower.report.progress and follower.report.progress != told:
             told = follower.report.progress
             desk.tell(told)
@@ -64,12 +65,24 @@ def _until_ready(desk: Desk, follower: Follower, profile: Profile) -> None:
         if desk.now() >= until:
             raise StepFailed(
                 f"{profile.name} is not ready after {_spoken(profile.ready_deadline_s)};"
-                f" it got as far as: {told or 'nothing in its log'}",
+                f" it got as far as: {told or 'nothing in its log'}; it is ended",
                 host=follower.node,
                 hint=f"see {follower.started.log} on {follower.node}",
             )
         if not more:
             desk.wait(_POLL_S)
+
+
+def _read_on(desk: Desk, follower: Follower, until: float) -> bool:
+    """Read on; a host that cannot be reached for a while is asked again until the deadline."""
+    try:
+        return follower.read_on(desk)
+    except Unreachable as error:
+        if desk.now() >= until:
+            raise
+        desk.tell(f"{error.message}; asking again")
+        desk.wait(_WATCH_POLL_S)
+        return False
 
 
 def _must_live(desk: Desk, follower: Follower, profile: Profile) -> None:
@@ -90,7 +103,7 @@ def _answers(desk: Desk, of: Engine, profile: Profile) -> bool:
     for path in of.ready_paths:
         try:
             answer = desk.request("GET", path, None, port=profile.port, deadline_s=25.0)
-        except OSError:
+        except (OSError, Unreachable):
             return False
         if answer.status != 404:
             return answer.status == 200
@@ -138,7 +151,7 @@ def _watch(desk: Desk, follower: Follower, profile: Profile) -> None:
     while (left := until - desk.now()) > 0:
         desk.tell(f"ready; watching for {left:.0f} s more")
         desk.wait(min(_WATCH_POLL_S, left))
-        follower.read_on(desk)
+        _read_on(desk, follower, until)
         _must_live(desk, follower, profile)
     _generate(desk, follower.engine, profile, 16)
 

@@ -10,23 +10,28 @@ from fleetops.steps.support.base import Desk, Options, Situation, Step
 from fleetops.steps.support.launching import Started, launch_values, log_path, profile_of, record_path
 
 # $1 claim, $2 log, $3 record, $4 profile, $5 run id, $6 port; the rest is the service's argv.
-# stdin: NAME=value lines for its environment, so that no secret stands in an argv of ours.
+# stdin: NAME=value lines for its environment, so that no secret stands in an argv of ours. Only the service's own shell
+# reads them: a PATH or an LD_PRELOAD meant for it does nothing to the commands here.
 # The claim makes a second submission of the same start do nothing (status 76); the log is always a new file.
 _START = r"""
+mask=$(umask)
 umask 077
-claim=$1 log=$2 record=$3 profile=$4 run=$5 port=$6; shift 6
+claim=/run/fleetops/claims/$1 log=$2 record=$3 profile=$4 run=$5 port=$6; shift 6
 mkdir -p /run/fleetops/claims "${log%/*}" "${record%/*}" || exit 1
-mkdir "/run/fleetops/claims/$claim" || { echo 'this start was submitted before'; exit 76; }
-while IFS= read -r line; do export "$line"; done
+mkdir "$claim" || { echo 'this start was submitted before'; exit 76; }
 set -C
 : > "$log" || exit 1
 set +C
-pidfile=/run/fleetops/claims/$claim/pid
-setsid sh -c 'echo $$ > "$1.new" && mv "$1.new" "$1" && shift && exec "$@"' fleetops "$pidfile" "$@" \
-    >> "$log" 2>&1 < /dev/null &
+exec 3<&0
+setsid sh -c '
+    echo $$ > "$1/pid.new" && mv "$1/pid.new" "$1/pid" && umask "$2" && shift 2 || exit 1
+    while IFS= read -r line; do export "$line"; done
+    exec "$@" < /dev/null
+' fleetops "$claim" "$mask" "$@" <&3 >> "$log" 2>&1 3<&- &
+exec 3<&-
 tries=0
-while [ ! -s "$pidfile" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
-pid=$(cat "$pidfile") || exit 1
+while [ ! -s "$claim/pid" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+pid=$(cat "$claim/pid") || exit 1
 stat=$(cat "/proc/$pid/stat" 2>/dev/null) || { echo 'it ended at once'; tail -n 5 "$log"; exit 1; }
 ticks=$(set -f; set -- ${stat##*) }; printf %s "${20}")
 printf '{"profile": "%s", "run_id": "%s", "pid": %s, "start_ticks": %s, "port": %s, "log": "%s"}\n' \
