@@ -14,6 +14,8 @@ Value = TypeVar("Value")
 
 WIDTH = 32
 
+_LOOK_S = 0.2  # an interrupt that comes just before a wait is seen after it
+
 
 @dataclass(frozen=True)
 class Result(Generic[Item, Value]):
@@ -81,10 +83,13 @@ def _collect(
     left = set(range(len(todo)))
     defect: BaseException | None = None
     while left:
+        rest_s = _LOOK_S if deadline_s is None else max(began + deadline_s - time.monotonic(), 0)
         try:
-            place, result = done.get(timeout=None if deadline_s is None else _left(began, deadline_s))
+            place, result = done.get(timeout=min(rest_s, _LOOK_S))
         except queue.Empty:
-            break
+            if rest_s <= 0:
+                break
+            continue
         left.discard(place)
         if isinstance(result, Result):
             yield result
@@ -94,10 +99,6 @@ def _collect(
         yield Result(todo[place], None, _given_up(todo[place], deadline_s), time.monotonic() - began)
     if defect is not None:
         raise defect
-
-
-def _left(began: float, deadline_s: float) -> float:
-    return max(began + deadline_s - time.monotonic(), 0)
 
 
 def _given_up(item: object, deadline_s: float | None) -> Unreachable:

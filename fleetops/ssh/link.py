@@ -55,11 +55,12 @@ class Link:
         self._connection = connection
         self._config = config
         self._trust = trust
-        self._lock = threading.Lock()
+        self._attempt = threading.Lock()  # held for as long as a login takes: `close` must not wait for it
         self._transport: paramiko.Transport | None = None
-        self._retired: list[paramiko.Transport] = []
+        self._made: list[paramiko.Transport] = []
         self._clients: list[paramiko.SSHClient] = []  # each holds its connection to the agent
         self._failure: tuple[float, FleetopsError] | None = None
+        self._closed = False
 
     @property
     def user(self) -> str:
@@ -98,37 +99,32 @@ class Link:
             HostKeyRefused: the server's key is not the one on record.
         """
         asked = time.monotonic()
-        with self._lock:
-            if self._transport is not None:
-                if self._transport.is_active():
-                    return self._transport
-                _hang_up(self._transport)
-                self._transport = None
+        with self._attempt:
+            current = self._transport
+            if current is not None and current.is_active():
+                return current
             if self._failure is not None and self._failure[0] >= asked:
                 error = self._failure[1]
                 raise type(error)(error.message, hint=error.hint, host=error.host)
             try:
-                self._transport = self._login()
+                self._transport = current = self._login()
             except FleetopsError as error:
                 self._failure = (time.monotonic(), error)
                 raise
-            return self._transport
+            return current
 
     def retire(self, transport: paramiko.Transport) -> None:
         """Use this connection for nothing new; what still runs over it may end."""
-        with self._lock:
-            if self._transport is transport:
-                self._retired.append(transport)
-                self._transport = None
+        if self._transport is transport:
+            self._transport = None
 
     def close(self) -> None:
-        """End the connection, retired ones too."""
-        with self._lock:
-            transports, clients = [*self._retired, self._transport], self._clients
-            self._retired, self._transport, self._clients = [], None, []
-        for transport in transports:
-            if transport is not None:
-                _hang_up(transport)
+        """End every connection that was made, one that is just being made too; nothing new comes about."""
+        self._closed = True
+        made, clients = self._made, self._clients
+        self._made, self._clients, self._transport = [], [], None
+        for transport in made:
+            _hang_up(transport)
         for client in clients:
             client.close()
 
@@ -196,6 +192,10 @@ class Link:
         transport.banner_timeout = BANNER_S
         transport.auth_timeout = AUTH_S
         prefer(transport, types)
+        self._made.append(transport)
+        if self._closed:
+            _hang_up(transport)
+            raise self.unreachable("this run is being ended")
         return transport
 
     def _login(self) -> paramiko.Transport:

@@ -130,7 +130,7 @@ class SshSession:
             raise ConnectionRefusedError(f"nothing answers on port {port} of {self._name}") from error
         except (paramiko.SSHException, EOFError, OSError) as error:
             self._link.retire(transport)
-            raise self._lost(f"no channel to port {port}: {error}") from error
+            raise self._link.unreachable(f"it opens no channel to port {port}: {error}") from error
         try:
             return http.request(channel, method, path, body, deadline_s=deadline_s)
         except OSError as error:

@@ -172,3 +172,23 @@ def test_sockets_are_prepared(site):
         sock = connections.link(node(server)).transport().sock
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+def test_closing_does_not_wait_for_a_login_under_way(site, listener, monkeypatch):
+    monkeypatch.setattr(link, "BANNER_S", 100.0)
+    failures = []
+
+    def ask():
+        try:
+            connections.session(node(listener.getsockname()[1])).run(TRUE)
+        except Unreachable as error:
+            failures.append(error)
+
+    with site.connections() as connections:
+        asker = threading.Thread(target=ask, daemon=True)
+        asker.start()
+        peer, _ = listener.accept()
+    asker.join(10)
+    peer.close()
+    assert not asker.is_alive()
+    assert len(failures) == 1

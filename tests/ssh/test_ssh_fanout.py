@@ -78,6 +78,13 @@ def test_one_that_hangs_is_given_up_and_holds_nothing():
     forever.set()
 
 
+def test_a_result_that_waits_to_be_fetched_is_not_given_up():
+    results = fan_out(["first", "second"], lambda item: item, width=2, deadline_s=0.2)
+    next(results)
+    time.sleep(0.3)  # the listener is slow, not the host
+    assert next(results).error is None
+
+
 def test_stopping_to_listen_starts_nothing_more():
     started = []
     gate = threading.Event()
