@@ -76,7 +76,7 @@ def test_a_group_that_ignores_sigterm_is_killed(session):
 def test_a_host_that_does_not_end_the_command_is_not_waited_for(session, monkeypatch):
     """`timeout` itself is stopped, as it would wait for ever for a process in state D."""
     monkeypatch.setattr(session_module, "GRACE_S", 0.2)
-    outcome = session.run(shell("kill -STOP $PPID; echo here; sleep 4.25", deadline_s=0.3))
+    outcome = session.run(shell("kill -STOP $PPID; echo here; sleep 4.25; kill -KILL $PPID", deadline_s=0.3))
     assert (outcome.timed_out, outcome.status, outcome.stdout) == (True, None, "here\n")
     assert session.run(Command(argv=("echo", "next"))).stdout == "next\n"
 
