@@ -98,7 +98,8 @@ def _shared_options() -> _Parser:
 
 def run(argv: Sequence[str], world: World) -> Exit:
     """Run one command line; never lets an exception through."""
-    wants_json = "--json" in argv
+    # What follows `--` is a command for other hosts, whose options are its own.
+    wants_json = "--json" in (argv[: argv.index("--")] if "--" in argv else argv)
     try:
         args = build_parser().parse_args(argv)
         return Exit(args.execute(args, world))

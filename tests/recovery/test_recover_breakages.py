@@ -9,18 +9,13 @@ def resets(fleet, result):
     return [change for change in fleet.changes(result) if "--gpu-reset" in change]
 
 
-def steps(result_stdout: str) -> str:
-    return result_stdout
-
-
 @pytest.mark.parametrize("kind", ["zombies", "ghost-leader"])
 def test_dead_ranks_need_no_reset(fleet, kind):
     fleet.break_node(kind)
-    ran = fleet.fleetops("recover", "node-174", "--yes", "--json")
+    ran = fleet.fleetops("recover", "node-174", "--yes", "--json", "--no-relaunch")
     assert ran.status == 0, ran.stderr
     assert all(row["ok"] for row in ran.json["reclaimed"])
     assert resets(fleet, ran.json) == []
-    assert fleet.generates() == 5
 
 
 def test_a_ghost_leader_holds_the_port_until_its_threads_are_killed(fleet):
@@ -66,7 +61,7 @@ def persistence(fleet):
 
 def test_the_neighbours_gpus_are_never_named_in_a_reset(fleet):
     fleet.break_node("gpu-memory-held")
-    result = fleet.fleetops("recover", "node-174", "--yes", "--json").json
+    result = fleet.fleetops("recover", "node-174", "--yes", "--json", "--no-relaunch").json
     theirs = {gpu.uuid for gpu in fleet.look("node-175").node_facts.readings["gpus"].gpus}
     assert len(theirs) == 2
     [reset] = resets(fleet, result)
