@@ -10,6 +10,7 @@ import pytest
 
 from fleetops.lab import api
 from fleetops.lab.api import Lab
+from fleetops.lab.breakages.base import BrokenNode
 
 Ran = subprocess.CompletedProcess[str]
 Call = Callable[..., Ran]
@@ -19,7 +20,8 @@ FABFILE = "from fleetops.tasks import collection\n\nnamespace = collection\n"
 
 @pytest.fixture
 def fab_lab(lab: Lab) -> Path:
-    """The inventory of the lab."""
+    """The inventory of the lab, with nothing wrong on node-174, whatever an earlier test left there."""
+    BrokenNode(lab.folder, "node-174").clear()
     return lab.inventory
 
 
