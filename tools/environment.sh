@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes the virtual environment FOLDER with a Python of 3.11 or newer, and upgrades nothing that is there.
+# Makes the virtual environment FOLDER with a Python of 3.11 or newer; one that is there and has a pip is kept.
 #
 #   tools/environment.sh FOLDER        PYTHON=/path/to/python3.12 chooses the interpreter
 #
 # Debian and its kin ship Python without `ensurepip`; there the environment is made without pip and
-# filled by the machine's own pip (22.3 or newer knows --python), which `FOLDER/pip` hides from callers.
+# filled by the machine's own pip (22.3 or newer knows --python). `FOLDER/pip` is the pip to call in either case.
 set -eu
 
 folder=${1:?usage: tools/environment.sh FOLDER}
@@ -33,7 +33,9 @@ write_pip() { # how callers reach pip, wherever it lives
 }
 
 python=$(find_python)
-if [ -x "$folder/pip" ] && "$folder/bin/python" -c "$new_enough" 2>/dev/null; then
+if "$folder/bin/python" -c "$new_enough" 2>/dev/null && "$folder/bin/python" -m pip --version >/dev/null 2>&1; then
+    here=$(cd "$folder" && pwd)
+    write_pip "'$here/bin/python' -m pip"
     exit 0
 fi
 
@@ -50,7 +52,8 @@ if "$python" -c 'import ensurepip' 2>/dev/null; then
 elif "$python" -m pip --python "$python" --version >/dev/null 2>&1; then
     "$python" -m venv --clear --without-pip "$folder"
     write_pip "'$python' -m pip --python '$here/bin/python'"
-    "$folder/pip" install --quiet --disable-pip-version-check pip # the lab fetches the engine's source with it
+    # The lab fetches the engine's source with the environment's own pip.
+    "$folder/pip" install --quiet --disable-pip-version-check pip
 else
     rm -rf "$folder"
     echo "error: $python has neither ensurepip nor a pip of 22.3 or newer, so nothing can be installed" >&2
