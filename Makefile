@@ -3,7 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(VENV)/pip install --quiet --disable-pip-version-check
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The gate's own tests first: they take a second, and what they find makes the rest moot.
 STRUCTURE := tests/quality/test_layers.py tests/quality/test_shape.py
 

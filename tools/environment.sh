@@ -3,8 +3,8 @@
 #
 #   tools/environment.sh FOLDER        PYTHON=/path/to/python3.12 chooses the interpreter
 #
-# Debian and its kin ship Python without `ensurepip`; there the environment is made without pip and
-# filled by the machine's own pip (22.3 or newer knows --python). `FOLDER/pip` is the pip to call in either case.
+# Debian and its kin ship Python without `ensurepip`; there the machine's own pip (22.3 or newer knows --python)
+# puts one into the environment.
 set -eu
 
 folder=${1:?usage: tools/environment.sh FOLDER}
@@ -26,16 +26,8 @@ find_python() {
     return 1
 }
 
-write_pip() { # how callers reach pip, wherever it lives
-    printf '#!/bin/sh\nexec %s "$@"\n' "$1" >"$folder/pip.new"
-    chmod 755 "$folder/pip.new"
-    mv "$folder/pip.new" "$folder/pip"
-}
-
 python=$(find_python)
 if "$folder/bin/python" -c "$new_enough" 2>/dev/null && "$folder/bin/python" -m pip --version >/dev/null 2>&1; then
-    here=$(cd "$folder" && pwd)
-    write_pip "'$here/bin/python' -m pip"
     exit 0
 fi
 
@@ -45,17 +37,12 @@ if ! "$python" -c 'import venv' 2>/dev/null; then
     echo "hint: on Debian or Ubuntu: apt-get install python3-venv" >&2
     exit 1
 fi
-here=$(mkdir -p "$folder" && cd "$folder" && pwd)
 if "$python" -c 'import ensurepip' 2>/dev/null; then
     "$python" -m venv --clear "$folder"
-    write_pip "'$here/bin/python' -m pip"
 elif "$python" -m pip --python "$python" --version >/dev/null 2>&1; then
     "$python" -m venv --clear --without-pip "$folder"
-    write_pip "'$python' -m pip --python '$here/bin/python'"
-    # The lab fetches the engine's source with the environment's own pip.
-    "$folder/pip" install --quiet --disable-pip-version-check pip
+    "$python" -m pip --python "$folder/bin/python" install --quiet --disable-pip-version-check pip
 else
-    rm -rf "$folder"
     echo "error: $python has neither ensurepip nor a pip of 22.3 or newer, so nothing can be installed" >&2
     echo "hint: on Debian or Ubuntu: apt-get install python3-venv" >&2
     exit 1
