@@ -124,8 +124,8 @@ class RunScreen(AbstractContextManager["RunScreen"]):
     def __enter__(self) -> Self:
         if not self._output.wants_json:
             self._output.show("")
-        if self._output.err.is_terminal:
-            self._status = self._output.err.status("starting")
+        if self._output.live.is_terminal and not self._output.wants_json:
+            self._status = self._output.live.status("starting")
             self._status.start()
         return self
 
@@ -139,7 +139,8 @@ class RunScreen(AbstractContextManager["RunScreen"]):
         """Show one event."""
         if isinstance(event, StepStarted):
             self._title = event.title
-            self._tell(f"{event.title}{f' on {event.host}' if event.host else ''}")
+            if self._status:
+                self._tell(f"{event.title}{f' on {event.host}' if event.host else ''}")
         elif isinstance(event, Progress):
             self._tell(f"{self._title}: {event.text}")
         elif not self._output.wants_json:

@@ -45,6 +45,11 @@ class Output:
         return self._err
 
     @property
+    def live(self) -> Console:
+        """The console for what moves: data's own on a terminal, so that lines of data push it down."""
+        return self._out if self.is_terminal else self._err
+
+    @property
     def out(self) -> Console:
         """The console for data."""
         return self._out
@@ -53,6 +58,8 @@ class Output:
         """Print data for a person. A str is printed as it is: no markup, no highlighting, no wrapping."""
         if isinstance(renderable, str):
             self._out.print(renderable, markup=False, highlight=False, soft_wrap=True)
+        elif self.is_terminal:
+            self._out.print(renderable)
         else:
             with self._out.capture() as captured:
                 self._out.print(renderable)
