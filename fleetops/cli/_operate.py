@@ -78,6 +78,16 @@ def profile_named(inventory: "Inventory", name: str) -> "Profile":
     return inventory.profiles[name]
 
 
+def operate_on_node(args: argparse.Namespace, world: World, playbook: str) -> Exit:
+    """The shipped playbook of that name on `args.node`, whose profile is its own."""
+    from fleetops.playbook.load import shipped_playbook
+
+    inventory = world.inventory(args)
+    node = the_node(inventory, args.node)
+    profile = profile_named(inventory, node.profile) if node.profile else None
+    return operate(args, world, inventory, node=node, book=shipped_playbook(playbook), profile=profile)
+
+
 def operate(
     args: argparse.Namespace,
     world: World,

@@ -2,7 +2,7 @@
 
 import argparse
 
-from fleetops.cli._operate import add_change_options, operate, profile_named, the_node
+from fleetops.cli._operate import add_change_options, operate_on_node
 from fleetops.cli.world import World
 from fleetops.model.exit import Exit
 
@@ -18,9 +18,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, world: World) -> Exit:
     """The shipped playbook kill.yaml on one node."""
-    from fleetops.playbook.load import shipped_playbook
-
-    inventory = world.inventory(args)
-    node = the_node(inventory, args.node)
-    profile = profile_named(inventory, node.profile) if node.profile else None
-    return operate(args, world, inventory, node=node, book=shipped_playbook("kill"), profile=profile)
+    return operate_on_node(args, world, "kill")

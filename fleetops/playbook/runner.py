@@ -173,9 +173,7 @@ class Runner:
 
     def _last_rows(self, status: str) -> tuple[ReclaimRow, ...]:
         """A run that stopped after its first change still shows what it has healed and what not."""
-        if status == "done" or not self.desk.changes:
-            return ()
-        return reclaim_rows(self.desk.current.before, self.desk.current.observation)
+        return self._rows() if status != "done" and self.desk.changes else ()
 
 
 @contextmanager
