@@ -1,8 +1,9 @@
 """What the commands that change something share: options, plan, confirmation, run, result, exit code."""
 
 import argparse
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fleetops.cli.world import World
 from fleetops.model.errors import Refused, UsageError
@@ -96,8 +97,9 @@ def operate(
     node: "Node",
     book: "Playbook",
     profile: "Profile | None",
+    emit: Callable[[dict[str, Any]], None] | None = None,
 ) -> Exit:
-    """Plan `book` for `node`, show it, ask, run it, show how it ended."""
+    """Plan `book` for `node`, show it, ask, run it, show how it ended. With --json, `emit` takes the one object."""
     from fleetops.fleet.operate import Operation
 
     output = world.output(args)
@@ -112,24 +114,30 @@ def operate(
             waived=waivers(args),
             clock=world.clock,
         )
-        return _run(args, world, output, operation)
+        return _run(args, world, output, operation, emit or output.json)
 
 
-def _run(args: argparse.Namespace, world: World, output: "Output", operation: "Operation") -> Exit:
+def _run(
+    args: argparse.Namespace,
+    world: World,
+    output: "Output",
+    operation: "Operation",
+    emit: Callable[[dict[str, Any]], None],
+) -> Exit:
     from fleetops.render.operate import RunScreen, plan_json, result_json, show_plan, show_result
 
     with output.err.status(f"looking at {operation.node.name}") if output.is_terminal else nullcontext():
         plan, situation = operation.prepare()
     if plan.healthy:
         if output.wants_json:
-            output.json(plan_json(plan, "healthy"))
+            emit(plan_json(plan, "healthy"))
         else:
             output.show(f"{plan.node}: {plan.healthy}; nothing to do")
         return Exit.FINE
     if not output.wants_json:
         show_plan(output, plan, situation.findings, exact=args.dry_run)
     elif args.dry_run:
-        output.json(plan_json(plan, "planned"))
+        emit(plan_json(plan, "planned"))
     if obstacle := plan.first_obstacle:
         raise Refused(obstacle.blocked, guard=obstacle.guard, host=plan.node, hint=obstacle.mend)
     if args.dry_run:
@@ -140,7 +148,7 @@ def _run(args: argparse.Namespace, world: World, output: "Output", operation: "O
     with RunScreen(output) as screen:
         result = operation.execute(situation, screen.on)
     if output.wants_json:
-        output.json(result_json(plan, result))
+        emit(result_json(plan, result))
     else:
         show_result(output, result)
     return exit_of(result)

@@ -1,11 +1,15 @@
 """`fleetops launch --profile P [NODES]`: size, preflight, start, ready, record."""
 
 import argparse
+from typing import TYPE_CHECKING, Any
 
 from fleetops.cli._operate import add_change_options, operate, profile_named
 from fleetops.cli.world import World
 from fleetops.model.errors import UsageError
 from fleetops.model.exit import Exit, worst
+
+if TYPE_CHECKING:
+    from fleetops.model.fleet import Inventory, Node, Profile
 
 NAME = "launch"
 SUMMARY = "start a profile's service at a size that fits, and watch it come up"
@@ -24,7 +28,6 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     """The shipped playbook launch.yaml on each node, one after the other; a failure ends it before the next."""
     from fleetops.inventory.patterns import select_hosts
     from fleetops.model.fleet import Node
-    from fleetops.playbook.load import shipped_playbook
 
     inventory = world.inventory(args)
     profile = profile_named(inventory, args.profile)
@@ -37,9 +40,28 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
             f"no node in the inventory names profile {profile.name}",
             hint=f"fleetops launch --profile {profile.name} NODE",
         )
-    book, codes = shipped_playbook("launch"), []
-    for node in nodes:
-        codes.append(operate(args, world, inventory, node=node, book=book, profile=profile))
-        if codes[-1] is not Exit.FINE:
-            break
+    return _launch_all(args, world, inventory, nodes, profile)
+
+
+def _launch_all(
+    args: argparse.Namespace, world: World, inventory: "Inventory", nodes: "list[Node]", profile: "Profile"
+) -> Exit:
+    """One node after the other; with --json one object, whose `launches` has an entry for each node that was reached."""
+    from fleetops.playbook.load import shipped_playbook
+
+    codes: list[Exit] = []
+    bodies: list[dict[str, Any]] = []
+    try:
+        for node in nodes:
+            book = shipped_playbook("launch")
+            codes.append(
+                operate(args, world, inventory, node=node, book=book, profile=profile, emit=bodies.append)
+            )
+            if codes[-1] is not Exit.FINE:
+                break
+    finally:
+        if len(nodes) == 1 and bodies:
+            world.output(args).json(bodies[0])
+        elif bodies:
+            world.output(args).json({"schema": "fleetops.launches/1", "launches": bodies})
     return worst(codes)

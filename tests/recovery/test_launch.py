@@ -1,14 +1,20 @@
 """A launch: refused with the arithmetic where it does not fit, sized where it may be, recorded beside the last one."""
 
+import shutil
+
 import pytest
+from command_line import CommandLine
+
+from fleetops.lab.breakages.base import BrokenNode
+from fleetops.model.machine import IDENTITY
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
 def clean_node(fleet):
-    assert fleet.fleetops("recover", "node-174", "--yes", "--no-relaunch").status == 0
-    assert fleet.fleetops("kill", "node-174", "--yes").status == 0
+    """node-174 with nothing on it, by the lab's own means."""
+    BrokenNode(fleet.lab.folder, "node-174").clear()
     return fleet
 
 
@@ -56,3 +62,53 @@ def test_the_log_of_an_earlier_launch_is_never_overwritten(clean_node):
     assert clean_node.fleetops("launch", "--profile", "hicache48", "node-174", "--yes").status == 0
     assert len(logs() - first) == 1
     assert first <= logs()
+
+
+@pytest.fixture
+def with_profile(clean_node, tmp_path):
+    """The lab's inventory with one more profile, as a user would copy and change it."""
+
+    def make(name: str, **changes: str):
+        folder = tmp_path / "inventory"
+        shutil.copytree(clean_node.lab.inventory, folder)
+        text = (folder / "profiles.yaml").read_text()
+        block = text[text.index("  hicache48:") : text.index("  hicache-auto:")].replace("hicache48", name)
+        for old, new in changes.values():
+            assert old in block
+            block = block.replace(old, new)
+        (folder / "profiles.yaml").write_text(text + "\n" + block)
+        return CommandLine(folder, tmp_path)
+
+    return make
+
+
+def test_a_service_that_dies_on_the_way_up_is_told_with_its_cause_and_leaves_nothing(
+    with_profile, clean_node
+):
+    fleetops = with_profile("tiny", size=("{value: 48,", "{value: 2,"))
+    ran = fleetops("launch", "--profile", "tiny", "node-174", "--yes", "--json")
+    assert ran.status == 4, ran
+    assert "host memory should be larger than the device memory" in ran.json["why"]
+    observation = clean_node.look()
+    assert observation.services == ()
+    assert observation.node_facts.readings["memory"].available_bytes > 440e9
+
+
+def test_a_service_that_is_not_ready_in_time_is_ended(with_profile, clean_node):
+    fleetops = with_profile(
+        "slow", deadline=("ready-deadline: 90s", "ready-deadline: 2s"), pace=('"0.2"', '"3"')
+    )
+    ran = fleetops("launch", "--profile", "slow", "node-174", "--yes", "--json")
+    assert ran.status == 4, ran
+    assert "is not ready after 2.0 s" in ran.json["why"]
+    assert clean_node.look().services == ()
+
+
+def test_a_waived_size_is_journaled_and_still_does_not_take_the_node_down(clean_node):
+    reason = "to see the watch work"
+    ran = clean_node.fleetops(
+        "launch", "--profile", "hicache300", "node-174", "--yes", "--json", "--waive", f"size={reason}"
+    )
+    assert ran.status == 4, ran
+    assert ran.json["waived"] == {"size": reason}
+    assert clean_node.look().node_facts.value(IDENTITY).hostname == "node-174"
