@@ -4,6 +4,7 @@ import statistics
 from concurrent.futures import ThreadPoolExecutor
 
 from fleetops.engines import Engine, engine
+from fleetops.engines.condition import Condition, condition
 from fleetops.model.engine import LogReport
 from fleetops.model.errors import StepFailed, Unreachable
 from fleetops.model.fleet import Profile
@@ -15,6 +16,7 @@ from fleetops.steps.support.stopping import end_own_service
 
 _POLL_S = 0.5
 _WATCH_POLL_S = 2.0
+_LOOK_EVERY_S = 5.0
 _REQUEST_S = 60.0
 _PROMPT = "Count upwards, in words, separated by commas: one, two,"
 # A single answer can come from a service that is about to stall (facts/engines.md F 14): several are asked for.
@@ -86,16 +88,42 @@ def _read_on(desk: Desk, follower: Follower, until: float) -> bool:
 
 
 def _must_live(desk: Desk, follower: Follower, profile: Profile) -> None:
+    """Its process and its log at every poll; every few seconds its ranks as well, which may die unnoticed by both."""
     if follower.alive and not follower.report.failure:
-        return
-    while follower.read_on(desk):
-        pass
-    cause = follower.report.failure or "its process ended, and its log names no cause"
+        dead = _dead_ranks(desk, follower)
+        if not dead:
+            return
+    else:
+        dead = ""
+        while follower.read_on(desk):
+            pass
+    cause = follower.report.failure or dead or "its process ended, and its log names no cause"
     raise StepFailed(
         f"{profile.name} died: {cause}",
         host=follower.node,
         hint=f"see {follower.started.log} on {follower.node}",
     )
+
+
+def _dead_ranks(desk: Desk, follower: Follower) -> str:
+    """What the checks find wrong with the ranks of this service; "" while they live, and between two looks."""
+    if desk.now() < follower.next_look_at:
+        return ""
+    follower.next_look_at = desk.now() + _LOOK_EVERY_S
+    situation = desk.look()
+    ours = [
+        one
+        for one in situation.observation.services
+        if one.launcher and one.launcher.pid == follower.started.pid
+    ]
+    if not any(condition(service) is Condition.WEDGED for service in ours):
+        return ""
+    told = [
+        one.evidence
+        for one in situation.findings
+        if one.check in {"ranks-dead", "ghost-leaders", "memory-low"}
+    ]
+    return "; ".join(told) or "some of its ranks are dead"
 
 
 def _answers(desk: Desk, of: Engine, profile: Profile) -> bool:

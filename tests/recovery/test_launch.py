@@ -111,4 +111,5 @@ def test_a_waived_size_is_journaled_and_still_does_not_take_the_node_down(clean_
     )
     assert ran.status == 4, ran
     assert ran.json["waived"] == {"size": reason}
+    assert "5 of 8 ranks are zombies" in ran.json["why"]
     assert clean_node.look().node_facts.value(IDENTITY).hostname == "node-174"

@@ -33,6 +33,7 @@ class Follower:
     node: str
     report: LogReport
     alive: bool = True
+    next_look_at: float = 0.0
     _offset: int = 0
     _rest: str = ""
 
