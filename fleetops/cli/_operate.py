@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from fleetops.cli.world import World
@@ -135,7 +135,10 @@ def _run(
             output.show(f"{plan.node}: {plan.healthy}; nothing to do")
         return Exit.FINE
     if not output.wants_json:
-        show_plan(output, plan, situation.findings, exact=args.dry_run)
+        # Whoever reads along may go away (`| head`). A run that was agreed to is not stopped by that, and its exit code
+        # says how it ended all the same.
+        with suppress(BrokenPipeError) if args.yes else nullcontext():
+            show_plan(output, plan, situation.findings, exact=args.dry_run)
     elif args.dry_run:
         emit(plan_json(plan, "planned"))
     if obstacle := plan.first_obstacle:
@@ -147,10 +150,11 @@ def _run(
         return Exit.FINE
     with RunScreen(output) as screen:
         result = operation.execute(situation, screen.on)
-    if output.wants_json:
-        emit(result_json(plan, result))
-    else:
-        show_result(output, result)
+    with suppress(BrokenPipeError):
+        if output.wants_json:
+            emit(result_json(plan, result))
+        else:
+            show_result(output, result)
     return exit_of(result)
 
 

@@ -5,10 +5,12 @@ fabric, paramiko, rich or yaml.
 """
 
 import argparse
+import errno
 import importlib
 import json
 import os
 import pkgutil
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn, Protocol, cast
@@ -16,8 +18,9 @@ from typing import NoReturn, Protocol, cast
 from fleetops import __version__, cli
 from fleetops.cli.world import World
 from fleetops.model.errors import FleetopsError, UsageError
-from fleetops.model.exit import Exit
+from fleetops.model.exit import Exit, worst
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _NOT_COMMANDS = {"main", "world", "options"}
 
 
@@ -114,9 +117,18 @@ def run(argv: Sequence[str], world: World) -> Exit:
         return Exit.FINE
     except SystemExit as request:
         return Exit(int(request.code or 0))
-    except Exception as error:  # noqa: BLE001 - the last wall: a traceback goes to a file, not to the user
-        _report(_defect(error), world, wants_json=wants_json)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            return _defective(error, world, wants_json=wants_json)
+        _report(FleetopsError(f"cannot write: {error.strerror}"), world, wants_json=wants_json)
         return Exit.FAILED
+    except Exception as error:  # noqa: BLE001 - the last wall: a traceback goes to a file, not to the user
+        return _defective(error, world, wants_json=wants_json)
+
+
+def _defective(error: Exception, world: World, *, wants_json: bool) -> Exit:
+    _report(_defect(error), world, wants_json=wants_json)
+    return Exit.FAILED
 
 
 def _report(error: FleetopsError, world: World, *, wants_json: bool) -> None:
@@ -164,9 +176,26 @@ def _silence_stdout() -> None:
 
 def entry() -> NoReturn:
     """The console script."""
+    _end_as_interrupted(signal.SIGTERM, signal.SIGHUP)
     code = run(sys.argv[1:], World())
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError as error:
         _silence_stdout()
+        if not isinstance(error, BrokenPipeError):
+            sys.stderr.write(f"error: cannot write the output: {error.strerror}\n")
+            code = worst((code, Exit.FAILED))
     sys.exit(int(code))
+
+
+def _end_as_interrupted(*signals: signal.Signals) -> None:
+    """A terminal that goes away, or a polite kill, ends a run like Ctrl-C: journal closed, locks given back."""
+
+    def interrupt(number: int, frame: object) -> None:
+        del number, frame
+        raise KeyboardInterrupt
+
+    for number in signals:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, interrupt)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from fleetops.model.errors import FleetopsError, Refused, UsageError
 
@@ -21,13 +21,18 @@ def _environ() -> Mapping[str, str]:
     return dict(os.environ)
 
 
+def _nowhere(mode: Literal["r", "w"]) -> TextIO:
+    """In place of a standard stream that is closed: Python has None there."""
+    return Path(os.devnull).open(mode, encoding="utf-8")
+
+
 @dataclass(frozen=True)
 class World:
     """Streams, environment, clock and the factories that reach outside."""
 
-    stdin: TextIO = field(default_factory=lambda: sys.stdin)
-    stdout: TextIO = field(default_factory=lambda: sys.stdout)
-    stderr: TextIO = field(default_factory=lambda: sys.stderr)
+    stdin: TextIO = field(default_factory=lambda: sys.stdin or _nowhere("r"))
+    stdout: TextIO = field(default_factory=lambda: sys.stdout or _nowhere("w"))
+    stderr: TextIO = field(default_factory=lambda: sys.stderr or _nowhere("w"))
     environ: Mapping[str, str] = field(default_factory=_environ)
     cwd: Path = field(default_factory=Path.cwd)
     clock: Callable[[], float] = time.time

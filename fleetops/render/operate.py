@@ -4,7 +4,7 @@ import shlex
 import textwrap
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -136,7 +136,11 @@ class RunScreen(AbstractContextManager["RunScreen"]):
             self._status.stop()
 
     def on(self, event: Event) -> None:
-        """Show one event."""
+        """Show one event. A reader that goes away, or a full disk behind stdout, does not stop a recovery halfway."""
+        with suppress(OSError):
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
         if isinstance(event, StepStarted):
             self._title = event.title
             if self._status:

@@ -70,3 +70,24 @@ def test_runs_lists_what_was_done_newest_first(fleet):
     starts = [run["started_at"] for run in runs]
     assert starts == sorted(starts, reverse=True)
     assert runs[0]["playbook"] == "kill"
+
+
+def test_a_reader_that_goes_away_does_not_stop_a_recovery_halfway(fleet):
+    fleet.break_node("gpu-memory-held")
+    running = fleet.fleetops.start("reset-gpus", "node-174", "--yes")
+    running.stdout.close()
+    assert running.wait(60) == 0, running.stderr.read()
+    running.stderr.close()
+    assert sum(gpu_use(fleet)) < 2**30
+
+
+def test_a_terminal_that_goes_away_ends_a_run_with_its_lock_given_back(fleet):
+    fleet.break_node("per-rank-trap")
+    running = fleet.fleetops.start("kill", "node-174", "--yes")
+    for line in running.stdout:
+        if "keep evidence" in line and "done" in line:
+            break
+    running.send_signal(signal.SIGHUP)
+    running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert fleet.run("node-174", "sh", "-c", "ls /run/fleetops/locks") == ""
