@@ -123,7 +123,8 @@ class RunScreen(AbstractContextManager["RunScreen"]):
 
     def __enter__(self) -> Self:
         if not self._output.wants_json:
-            self._output.show("")
+            with suppress(OSError):
+                self._output.show("")
         if self._output.live.is_terminal and not self._output.wants_json:
             self._status = self._output.live.status("starting")
             self._status.start()
