@@ -11,7 +11,17 @@ SUMMARY = "list what was done to the fleet from here: recoveries, kills, resets,
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """How many to list."""
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many (default 20)")
+    parser.add_argument("--limit", type=_count, default=20, metavar="N", help="how many (default 20)")
+
+
+def _count(text: str) -> int:
+    """A number of runs. Raises ValueError, which argparse words."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+_count.__name__ = "a number from 1 up"
 
 
 def execute(args: argparse.Namespace, world: World) -> Exit:

@@ -101,8 +101,9 @@ class Process:
 
     @property
     def title(self) -> str:
-        """The command line, or the bracketed name of what has none."""
-        return " ".join(self.cmdline) if self.cmdline else f"[{self.comm}]"
+        """The command line, or the bracketed name of what has none, on one line whatever the process calls itself."""
+        title = " ".join(self.cmdline) if self.cmdline else f"[{self.comm}]"
+        return " ".join(title.split("\n"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,7 @@ class ReclaimRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
-    """One run as the journal tells it. `status`: done, healthy, failed, refused, interrupted, unfinished."""
+    """One run as the journal tells it. `status`: done, failed, refused, interrupted, running, unfinished."""
 
     run_id: str
     playbook: str

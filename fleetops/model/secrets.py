@@ -27,3 +27,30 @@ def mask_argv(argv: tuple[str, ...]) -> tuple[str, ...]:
             masked.append(word)
         hide_next = word.startswith("-") and not equals and looks_secret(word)
     return tuple(masked)
+
+
+# `api_key='x'` in a settings dump, `--api-key x` in a process table, `"token": "x"` in JSON, `Bearer x` in a header.
+_ASSIGNED = re.compile(
+    r"""(?P<name>[\w-]*(?:api[-_]?key|token(?!s|iz)|password|passwd|secret|credential)[\w-]*["']?)"""
+    r"""(?P<between>\s*[=:]\s*|(?<=\S)\s+)(?P<quote>["']?)(?P<value>[^\s"',;)}\]]+)""",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"(?i)\b(bearer)\s+[\w.~+/=-]{8,}")
+_NO_SECRETS = {"none", "null", "true", "false"}
+
+
+def mask_text(text: str) -> str:
+    """A log or a process table with whatever looks like a secret's value replaced; words and numbers around it stay."""
+    return _BEARER.sub(rf"\1 {MASK}", _ASSIGNED.sub(_masked, text))
+
+
+def _masked(match: re.Match[str]) -> str:
+    name, between, value = match["name"], match["between"], match["value"]
+    is_flag = name.startswith("--")
+    if (
+        value.lower() in _NO_SECRETS
+        or (not between.strip(" \t") and not is_flag)
+        or (is_flag and value.startswith("-"))
+    ):
+        return match[0]
+    return f"{name}{between}{match['quote']}{MASK}"

@@ -10,7 +10,8 @@ from typing import Any
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import FleetopsError
 from fleetops.model.record import RunSummary
-from fleetops.model.secrets import mask_argv
+from fleetops.model.secrets import mask_argv, mask_text
+from fleetops.playbook.lock import Owner
 
 _KEPT_OUTPUT = 4000
 
@@ -45,11 +46,11 @@ class Journal:
             ) from error
 
     def keep(self, name: str, text: str) -> Path:
-        """Keep a piece of evidence under a name of its own; an older one is never overwritten."""
+        """Keep a piece of evidence, secrets masked, under a name of its own; an older one is never overwritten."""
         path = self.folder / re.sub(r"[^\w.-]+", "-", name)
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(file, "w", encoding="utf-8", errors="surrogateescape") as stream:
-            stream.write(text)
+            stream.write(mask_text(text))
         return path
 
     def close(self) -> None:
@@ -72,8 +73,8 @@ def outcome_entry(outcome: Outcome) -> dict[str, Any]:
     return {
         "status": outcome.status,
         "timed_out": outcome.timed_out,
-        "stdout": outcome.stdout[-_KEPT_OUTPUT:],
-        "stderr": outcome.stderr[-_KEPT_OUTPUT:],
+        "stdout": mask_text(outcome.stdout[-_KEPT_OUTPUT:]),
+        "stderr": mask_text(outcome.stderr[-_KEPT_OUTPUT:]),
         "seconds": round(outcome.duration_s, 3),
     }
 
@@ -100,14 +101,28 @@ def _summarise(folder: Path) -> RunSummary | None:
     events = read_events(folder)
     if not events:
         return None
-    begin, end = events[0], events[-1]
-    ended = end["event"] == "end"
+    begin, last = events[0], events[-1]
+    status, why = _ending(begin, last)
     return RunSummary(
         run_id=folder.name,
         playbook=begin.get("playbook", "?"),
         node=begin.get("node", "?"),
         started_at=begin["at"],
-        ended_at=end["at"] if ended else None,
-        status=end.get("status", "?") if ended else "unfinished",
-        why=end.get("why", "") if ended else f"the last thing it wrote down was {end['event']!r}",
+        ended_at=None if status == "running" else last["at"],
+        status=status,
+        why=why,
     )
+
+
+def _ending(begin: Mapping[str, Any], last: Mapping[str, Any]) -> tuple[str, str]:
+    """How a run ended and why; one without an end is running, or was cut off: by its process where that can be told."""
+    if last["event"] == "end":
+        return last.get("status", "?"), last.get("why", "")
+    try:
+        owner = Owner(**begin["by"])
+    except (KeyError, TypeError):
+        owner = None
+    if owner and owner.is_here and not owner.is_gone:
+        return "running", f"pid {owner.pid}"
+    where = f"{last['event']} of {last['step']}" if "step" in last else str(last["event"])
+    return "unfinished", f"cut off after it wrote down: {where}; run it again, it reads the facts anew"

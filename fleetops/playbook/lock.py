@@ -7,6 +7,7 @@ controller process on this very machine that is no longer alive lapses too.
 
 import json
 import os
+import pwd
 import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -66,16 +67,29 @@ class Owner:
         """This controller."""
         return cls(
             run_id,
-            os.environ.get("USER", str(os.getuid())),
+            _login(),
             socket.gethostname(),
             os.getpid(),
             _ticks(os.getpid()),
         )
 
     @property
+    def is_here(self) -> bool:
+        """It runs, or ran, on this machine."""
+        return self.controller == socket.gethostname()
+
+    @property
     def is_gone(self) -> bool:
         """Certain only on the machine the owner runs on: its process is no longer there."""
-        return self.controller == socket.gethostname() and _ticks(self.pid) != self.start_ticks
+        return self.is_here and _ticks(self.pid) != self.start_ticks
+
+
+def _login() -> str:
+    """Who runs this: by the user database, else by the environment, else by number."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return os.environ.get("USER") or f"uid {os.getuid()}"
 
 
 def _ticks(pid: int) -> int:

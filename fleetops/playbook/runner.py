@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from fleetops.model.errors import FleetopsError, Refused, StepFailed
 from fleetops.model.event import StepEnded, StepStarted, StepStatus
@@ -13,6 +13,7 @@ from fleetops.playbook.desk import RunDesk
 from fleetops.playbook.lock import Owner, release_lock, take_lock
 from fleetops.steps import all_steps
 from fleetops.steps.support.base import Skip, Step
+from fleetops.steps.support.launching import Started
 from fleetops.steps.support.reclaim import missing_facts, reclaim_rows
 
 _POLL_S = 1.0
@@ -31,7 +32,8 @@ class Runner:
     def run(self) -> Result:
         """Every step; the result says how it ended. Raises nothing that a step raises, KeyboardInterrupt included."""
         node = self.desk.current.node_name
-        self._write("begin", playbook=self.book.name, node=node, waived=dict(self.desk.waived))
+        by = asdict(Owner.this_process(self.desk.journal.run_id))
+        self._write("begin", playbook=self.book.name, node=node, waived=dict(self.desk.waived), by=by)
         try:
             status, failure = self._outcome(node)
         finally:
@@ -50,9 +52,19 @@ class Runner:
         except FleetopsError as error:
             return "failed", error
         except KeyboardInterrupt:
-            again = f"fleetops probe {node}, then the same command again: it reads the facts anew"
-            return "interrupted", FleetopsError("interrupted by the operator", hint=again)
+            return "interrupted", self._interruption(node)
         return "done", None
+
+    def _interruption(self, node: str) -> FleetopsError:
+        """What goes on without us is said first."""
+        started = self.desk.memo.get("started")
+        if isinstance(started, Started):
+            return FleetopsError(
+                f"interrupted by the operator; what was started on {node} goes on (pid {started.pid}, log {started.log})",
+                hint=f"fleetops probe {node} shows how it fares; fleetops kill {node} ends it",
+            )
+        again = f"fleetops probe {node}, then the same command again: it reads the facts anew"
+        return FleetopsError("interrupted by the operator", hint=again)
 
     def _must_be_as_planned(self) -> None:
         """Between the plan and the lock somebody else may have been here: what has come since was never agreed to."""

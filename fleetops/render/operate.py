@@ -146,9 +146,11 @@ class RunScreen(AbstractContextManager["RunScreen"]):
             self._title = event.title
             if self._status:
                 self._tell(f"{event.title}{f' on {event.host}' if event.host else ''}")
+        elif self._output.wants_json:
+            return
         elif isinstance(event, Progress):
             self._tell(f"{self._title}: {event.text}")
-        elif not self._output.wants_json:
+        else:
             self._output.show(_ended(event))
 
     def _tell(self, text: str) -> None:

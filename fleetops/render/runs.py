@@ -16,6 +16,7 @@ _STYLES = {
     "refused": "yellow",
     "interrupted": "yellow",
     "unfinished": "bold red",
+    "running": "bold",
 }
 
 

@@ -44,7 +44,10 @@ def rooms(observation: Observation, *, idle: bool = False) -> Rooms:
         unknown.append(f"the cgroup limit of {node.name} ({cgroup})")
     elif cgroup.room_bytes is not None:
         found.append(
-            Room(label=f"room in the cgroup of {node.name}", size_bytes=cgroup.room_bytes + returning)
+            Room(
+                label=f"room in the cgroup of {node.name}",
+                size_bytes=min(cgroup.room_bytes + returning, cgroup.limit_bytes or 0),
+            )
         )
     if node.guest and node.guest.kind == "lxc":
         beside = _hypervisor_room(node.hypervisor, observation.hypervisor_facts, returning)

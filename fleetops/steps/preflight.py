@@ -50,7 +50,7 @@ def run(desk: Desk, options: Options) -> str:
             f"{situation.node_name} is not ready for a start: {'; '.join(against)}",
             guard="preflight",
             host=situation.node_name,
-            hint=f"fleetops probe {situation.node_name}; fleetops recover {situation.node_name} cleans it up",
+            hint=f"fleetops probe {situation.node_name}",
         )
     return f"port {profile.port} free, GPUs clean, {profile.model} there"
 

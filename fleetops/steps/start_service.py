@@ -6,6 +6,7 @@ from fleetops.model.engine import SERVICE_RECORDS
 from fleetops.model.errors import StepFailed
 from fleetops.model.fleet import Profile
 from fleetops.model.plan import Action, PlannedStep
+from fleetops.model.secrets import mask_argv
 from fleetops.steps.support.base import Desk, Options, Situation, Step
 from fleetops.steps.support.launching import Started, launch_values, log_path, profile_of, record_path
 
@@ -48,7 +49,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
         step="start-service",
         title=f"start {profile.name}",
         host=situation.node_name,
-        detail=" ".join(_argv(situation, profile)),
+        detail=" ".join(mask_argv(_argv(situation, profile))),
         actions=(action,),
     )
 
