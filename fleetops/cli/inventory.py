@@ -10,12 +10,13 @@ if TYPE_CHECKING:
     from fleetops.inventory.load import Loaded
 
 NAME = "inventory"
-SUMMARY = "check the inventory, list its hosts, show where a value comes from; contacts no host"
+SUMMARY = "start an inventory, check it, list its hosts, show where a value comes from; contacts no host"
 
 _CHECK = "say everything that is wrong in the files, with file, line and column"
 _LIST = "list the hosts that patterns select, as every command would take them"
 _SHOW = "show hosts or profiles value by value, and where each value comes from"
 _SCHEMA = "print the JSON Schema of a file, for editors"
+_EXAMPLE = "write the commented example inventory into a folder, to make it yours; overwrites nothing"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,11 +27,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("list", _LIST, "node-174, node-[170-179], node-*, @group, !node-171; all when left out"),
         ("show", _SHOW, "host patterns, or names of profiles; everything when left out"),
         ("schema", _SCHEMA, ""),
+        ("example", _EXAMPLE, ""),
     ):
         command = commands.add_parser(name, help=summary, description=summary)
         _add_shared_options(command)
         if hosts:
             command.add_argument("hosts", nargs="*", metavar="HOSTS", help=hosts)
+        if name == "example":
+            command.add_argument(
+                "folder", metavar="FOLDER", help="where to; it is made where it is not there"
+            )
         if name == "schema":
             files = {"nargs": "?", "choices": ("fleet", "profiles"), "default": "fleet"}
             command.add_argument("file", **files, help="which file's: fleet (the default) or profiles")  # type: ignore[arg-type]
@@ -55,7 +61,7 @@ def _add_shared_options(command: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, world: World) -> Exit:
     """Run one of them."""
-    commands = {"check": _check, "list": _list, "show": _show, "schema": _schema}
+    commands = {"check": _check, "list": _list, "show": _show, "schema": _schema, "example": _example}
     commands[args.inventory_command](args, world)
     return Exit.FINE
 
@@ -87,7 +93,7 @@ def _list(args: argparse.Namespace, world: World) -> None:
     if output.wants_json:
         output.json(list_json(inventory, hosts))
     else:
-        output.show(list_screen(inventory, hosts, everything=not args.hosts))
+        output.show(list_screen(inventory, hosts, everything=not args.hosts, width=output.width))
 
 
 def _show(args: argparse.Namespace, world: World) -> None:
@@ -109,3 +115,15 @@ def _schema(args: argparse.Namespace, world: World) -> None:
     from fleetops.inventory.schema import json_schema
 
     world.stdout.write(json.dumps(json_schema(args.file), indent=2) + "\n")
+
+
+def _example(args: argparse.Namespace, world: World) -> None:
+    from fleetops.inventory.example import write_example
+    from fleetops.render.inventory import example_json, example_words
+
+    files = [str(file) for file in write_example(world.cwd / args.folder)]
+    output = world.output(args)
+    if output.wants_json:
+        output.json(example_json(files))
+    else:
+        output.show(example_words(args.folder, files))

@@ -7,7 +7,7 @@ from typing import Any
 from fleetops.inventory import definitions as keys
 from fleetops.inventory.document import Listing, Scalar
 from fleetops.inventory.flags import FlagReading, flag_name, flag_problems
-from fleetops.inventory.patterns import PatternError, match_term, select_names
+from fleetops.inventory.patterns import PatternError, match_term, nearest_hosts, select_names
 from fleetops.inventory.problems import Mark, Problems, did_you_mean
 from fleetops.inventory.record import Field, Reading
 from fleetops.model.nodeset import split_list
@@ -103,7 +103,7 @@ def _add_shared(reading: Reading, field: Field[Any], message: str, shared: bool,
 def _guest_and_hypervisor(name: str, node: Reading, readings: Readings, problems: Problems) -> None:
     hypervisor = node.get(keys.HYPERVISOR_NAME)
     if hypervisor and hypervisor not in readings.hypervisor_names:
-        hint = did_you_mean(hypervisor, readings.hypervisor_names)
+        hint = nearest_hosts(hypervisor, readings.hypervisor_names)
         _add_unknown(node, keys.HYPERVISOR_NAME, f"there is no hypervisor `{hypervisor}`", hint, problems)
     if node.has(keys.GUEST_FIELD) and not node.has(keys.HYPERVISOR_NAME):
         hint = "add `hypervisor: NAME`, or leave `guest` out on bare metal"

@@ -8,7 +8,7 @@ from fleetops.inventory import definitions as keys
 from fleetops.inventory.build import build_inventory
 from fleetops.inventory.crosscheck import Readings, cross_check
 from fleetops.inventory.document import Entry, Mapping, read_document
-from fleetops.inventory.find import FLEET_FILE, PROFILES_FILE
+from fleetops.inventory.find import FLEET_FILE, PROFILES_FILE, told_as_usage
 from fleetops.inventory.problems import DocumentInvalid, Problems, did_you_mean
 from fleetops.inventory.record import Field, Reading, Record
 from fleetops.model.errors import UsageError
@@ -41,7 +41,8 @@ def load_inventory(path: Path) -> Inventory:
 def load_with_readings(path: Path) -> Loaded:
     """As `load_inventory`, keeping the readings."""
     problems = Problems()
-    fleet_file, profiles_file = _files(path)
+    with told_as_usage(path):
+        fleet_file, profiles_file = _files(path)
     fleet = _read(fleet_file, keys.FLEET_FILE, problems)
     profiles = _read(profiles_file, keys.PROFILES_FILE, problems) if profiles_file else None
     readings = _gather(fleet, profiles, problems)
@@ -55,12 +56,25 @@ def load_with_readings(path: Path) -> Loaded:
 
 def _files(path: Path) -> tuple[Path, Path | None]:
     fleet_file = path / FLEET_FILE if path.is_dir() else path
-    if not fleet_file.is_file():
+    if not _is_file(fleet_file):
         others = [child.name for child in path.iterdir() if child.is_file()] if path.is_dir() else []
         hint = did_you_mean(FLEET_FILE, others).replace("did you mean", "it must be called fleet.yaml; is it")
         raise UsageError(f"there is no inventory at {fleet_file}", hint=hint)
     profiles_file = fleet_file.parent / PROFILES_FILE
-    return fleet_file, profiles_file if profiles_file.is_file() and profiles_file != fleet_file else None
+    return fleet_file, profiles_file if profiles_file != fleet_file and _is_file(profiles_file) else None
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file. Raises UsageError where something else has its name."""
+    if path.is_file():
+        return True
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, where a file is expected")
+    if path.exists():
+        raise UsageError(f"{path} is neither a file nor a folder")
+    if path.is_symlink():
+        raise UsageError(f"{path} is a link that leads nowhere: to {path.readlink()}")
+    return False
 
 
 def _read(file: Path, definition: Record, problems: Problems) -> Reading | None:

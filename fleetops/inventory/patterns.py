@@ -1,25 +1,28 @@
 """Host patterns: `node-[170-179,181]`, `*` and `?`, `@group`, `!x` for without, comma lists.
 
 A range or glob stands for the hosts of the inventory that it matches, so `node-[170-179]` is fine where 175 does not
-exist; a plain name must exist. Exclusions count wherever they stand; with exclusions alone, all others are meant.
+exist; a plain name must exist, and so must a number that stands by itself in brackets. Exclusions count wherever they stand; with exclusions alone, all others are meant.
 Whatever matches nothing is an error: a slip must not widen or empty a selection unseen.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fleetops.inventory.problems import did_you_mean, quote
+from fleetops.inventory.problems import did_you_mean, quote, visible
 from fleetops.model.errors import UsageError
 from fleetops.model.fleet import Host, Inventory, Node
-from fleetops.model.nodeset import expand, split_list
+from fleetops.model.nodeset import expand, fold_names, split_list
 
 Of = Literal["nodes", "hypervisors", "all"]
 Groups = Mapping[str, Sequence[str]]
 
 _FORM = re.compile(r"!?(@[A-Za-z0-9._-]+|[A-Za-z0-9_*?\[][A-Za-z0-9._*?,\[\] -]*)")
 _PLAIN = re.compile(r"[^*?\[\]]+")
+_NUMBER = re.compile(r"[0-9]+")
+_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 
 
 class PatternError(ValueError):
@@ -101,6 +104,16 @@ def match_term(text: str, names: Sequence[str], groups: Groups, within: tuple[st
         )
     if body.startswith("@"):
         return _match_group(body[1:], names, groups, within)
+    found = _match_names(body, names)
+    for number in _single_numbers(body):
+        if not _match_names(number, names):
+            raise _no_match(number, names, groups)
+    if not found:
+        raise _no_match(body, names, groups)
+    return found
+
+
+def _match_names(body: str, names: Sequence[str]) -> set[str]:
     try:
         choices = expand(body)
     except ValueError as error:
@@ -110,9 +123,15 @@ def match_term(text: str, names: Sequence[str], groups: Groups, within: tuple[st
     if globs:
         form = re.compile("|".join(_glob(choice) for choice in globs))
         found |= {name for name in names if form.fullmatch(name)}
-    if not found:
-        raise _no_match(body, names, groups)
     return found
+
+
+def _single_numbers(body: str) -> Iterator[str]:
+    """The pattern for each number that stands by itself in brackets alone: `n-[1-3,7]` gives `n-7`."""
+    for bracket in _BRACKETS.finditer(body):
+        for part in bracket[1].split(","):
+            if "-" not in part:
+                yield body[: bracket.start()] + part.strip() + body[bracket.end() :]
 
 
 def _no_match(body: str, names: Sequence[str], groups: Groups) -> PatternError:
@@ -120,7 +139,16 @@ def _no_match(body: str, names: Sequence[str], groups: Groups) -> PatternError:
         return PatternError(f"no host matches {quote(body)}")
     if body in groups:
         return PatternError(f"no host is named {quote(body)}", f"the group is `@{body}`")
-    return PatternError(f"no host is named {quote(body)}", did_you_mean(body, names))
+    return PatternError(f"no host is named {quote(body)}", nearest_hosts(body, names))
+
+
+def nearest_hosts(name: str, names: Iterable[str]) -> str:
+    """A hint: the nearest name, or "". All names that differ in their numbers alone: none of those is nearer."""
+    names = tuple(names)
+    alike = [each for each in names if _NUMBER.sub("0", each) == _NUMBER.sub("0", name)]
+    if alike and not any(_ZEROS.sub("", each) == _ZEROS.sub("", name) for each in alike):
+        return f"there {'is' if len(alike) == 1 else 'are'} {visible(fold_names(alike))}"
+    return did_you_mean(name, names)
 
 
 def _match_group(name: str, names: Sequence[str], groups: Groups, within: tuple[str, ...]) -> set[str]:

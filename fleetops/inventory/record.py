@@ -102,7 +102,9 @@ class Record(AsItIs):
         if isinstance(entry, Scalar) and entry.type == "null":
             entry = Mapping(mark=entry.mark, path=entry.path, key_mark=entry.key_mark)
         if not isinstance(entry, Mapping):
-            mismatch(entry, self.expected, problems)
+            # A file that is none of ours may be any file, whose content is not for showing.
+            found = "plain text" if isinstance(entry, Scalar) and not entry.path else ""
+            mismatch(entry, self.expected, problems, found=found)
             return None
         known = {item.key: item for item in self.fields}
         values: dict[str, Any] = {}

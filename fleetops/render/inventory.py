@@ -1,9 +1,12 @@
 """`fleetops inventory`: the fleet as its files describe it, without asking any host."""
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from fleetops.model.fleet import Flag, Host, Inventory, Node, Profile
@@ -12,9 +15,12 @@ from fleetops.model.nodeset import fold_names
 from fleetops.model.origin import Described, Setting
 from fleetops.render.plain import safe
 
-SCHEMA = "fleetops.inventory/1"
-
 _GAP = 3
+_SPARED = ("engine", "user", "GPUs")
+"""Columns that a narrow terminal does without, the first ones first; `inventory show` has them."""
+_WRAPPED = {"address", "guest", "guests", "patterns", "model", "nodes"}
+
+_Block = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 def check_line(inventory: Inventory, files: Sequence[str]) -> str:
@@ -32,7 +38,7 @@ def check_line(inventory: Inventory, files: Sequence[str]) -> str:
 def check_json(inventory: Inventory, files: Sequence[str]) -> dict[str, Any]:
     """The same for a program; problems take the road of errors, on stderr."""
     return {
-        "schema": SCHEMA,
+        "schema": "fleetops.inventory-check/1",
         "files": list(files),
         "nodes": len(inventory.nodes),
         "hypervisors": len(inventory.hypervisors),
@@ -42,15 +48,15 @@ def check_json(inventory: Inventory, files: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def list_screen(inventory: Inventory, hosts: Sequence[Host], *, everything: bool) -> Text:
-    """The hosts as a table; with `everything`, the groups and profiles too."""
+def list_screen(inventory: Inventory, hosts: Sequence[Host], *, everything: bool, width: int) -> Group:
+    """The hosts as a table; with `everything`, the groups and profiles too. `width` is what there is, in columns."""
     nodes = [host for host in hosts if isinstance(host, Node)]
     others = [host for host in hosts if not isinstance(host, Node)]
-    blocks = [
-        _table(
+    blocks: list[_Block] = [
+        _host_table(
             ("node", "address", "user", "guest", "GPUs", "engine", "profile", "note"), map(_node_row, nodes)
         ),
-        _table(
+        _host_table(
             ("hypervisor", "address", "user", "guests", "note"),
             (_hypervisor_row(host, inventory) for host in others),
         ),
@@ -59,10 +65,11 @@ def list_screen(inventory: Inventory, hosts: Sequence[Host], *, everything: bool
         groups = [(f"@{name}", ", ".join(patterns)) for name, patterns in inventory.groups.items()]
         profiles = [_profile_row(profile, inventory) for profile in inventory.profiles.values()]
         blocks += [
-            _table(("group", "patterns"), groups),
-            _table(("profile", "engine", "model", "ranks", "port", "nodes"), profiles),
+            (("group", "patterns"), groups),
+            (("profile", "engine", "model", "ranks", "port", "nodes"), profiles),
         ]
-    return Text("\n\n").join(block for block in blocks if block)
+    tables = [_table(head, rows, width) for head, rows in blocks if rows]
+    return Group(*[part for table in tables for part in (Text(), table)][1:])
 
 
 def _node_row(node: Node) -> tuple[str, ...]:
@@ -90,23 +97,34 @@ def _note(host: Host) -> str:
     return "protected" if host.protected else ""
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Text:
-    """Left-aligned columns under a dim headline; nothing where there are no rows. An empty cell shows a dash.
+def _host_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> _Block:
+    """A last column of notes is left out where no row has one."""
+    found = list(rows)
+    return (head, found) if any(row[-1] for row in found) else (head[:-1], [row[:-1] for row in found])
 
-    A last column of notes is left out where no row has one, and its empty cells stay empty.
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Table:
+    """Left-aligned columns under a dim headline; an empty cell shows a dash, an empty note nothing.
+
+    Where `width` does not hold them, the columns in `_SPARED` go, and the rest wraps within its columns.
     """
-    cells = [[safe(cell) or "-" for cell in row] for row in rows]
-    if not cells:
-        return Text()
-    if head[-1] == "note":
-        notes = [row.pop().replace("-", "") for row in cells]
-        if any(notes):
-            cells = [[*row, note] for row, note in zip(cells, notes, strict=True)]
-        else:
-            head = head[:-1]
-    widths = [max(map(cell_len, column)) for column in zip(head, *cells, strict=True)]
-    lines = [Text(_columns(head, widths), style="dim"), *(Text(_columns(row, widths)) for row in cells)]
-    return Text("\n").join(lines)
+    columns = list(zip(head, *rows, strict=True))
+    cells = {
+        name: [safe(cell) or ("" if name == "note" else "-") for cell in column] for name, *column in columns
+    }
+    for spared in _SPARED:
+        if _width(cells) > width:
+            cells.pop(spared, None)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    for name in cells:
+        table.add_column(name, no_wrap=name not in _WRAPPED, overflow="fold")
+    for row in zip(*cells.values(), strict=True):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _width(cells: Mapping[str, Sequence[str]]) -> int:
+    return sum(max(map(cell_len, (name, *column))) + _GAP for name, column in cells.items()) - _GAP
 
 
 def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -117,7 +135,7 @@ def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
 def list_json(inventory: Inventory, hosts: Sequence[Host]) -> dict[str, Any]:
     """The hosts, and all groups and profiles, for a program."""
     return {
-        "schema": SCHEMA,
+        "schema": "fleetops.inventory-list/1",
         "path": str(inventory.path),
         "hosts": [
             {"kind": "node" if isinstance(host, Node) else "hypervisor", **jsonable(host)} for host in hosts
@@ -168,4 +186,20 @@ def _words(setting: Setting) -> str:
 
 def show_json(described: Sequence[Described]) -> dict[str, Any]:
     """The same for a program: `entries: [{kind, name, source, settings: [{key, value, source}]}]`."""
-    return {"schema": SCHEMA, "entries": [jsonable(entry) for entry in described]}
+    return {"schema": "fleetops.inventory-show/1", "entries": [jsonable(entry) for entry in described]}
+
+
+def example_words(folder: str, files: Sequence[str]) -> str:
+    """What `inventory example` wrote, and what to do with it."""
+    return safe(
+        f"wrote {' and '.join(files)}\n\n"
+        "Next:\n"
+        "  fleet.yaml      replace the hosts by yours; a node needs only its address\n"
+        "  profiles.yaml   replace the model and the flags by those of your service\n"
+        f"  fleetops inventory check --inventory {shlex.quote(folder)}",
+    )
+
+
+def example_json(files: Sequence[str]) -> dict[str, Any]:
+    """What `inventory example` wrote, for a program."""
+    return {"schema": "fleetops.inventory-example/1", "files": list(files)}

@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from rich.text import Text
 
 from fleetops.cli.main import run
 from fleetops.cli.world import World
@@ -115,7 +116,7 @@ def test_list_with_patterns_shows_what_they_select(fleetops):
 def test_list_as_json_has_the_hosts_by_kind(fleetops):
     _, out, _ = fleetops("list", "--json", "*")
     body = json.loads(out)
-    assert body["schema"] == "fleetops.inventory/1"
+    assert body["schema"] == "fleetops.inventory-list/1"
     assert [(host["kind"], host["name"]) for host in body["hosts"]] == [
         ("node", "node-171"),
         ("node", "node-172"),
@@ -166,6 +167,89 @@ def test_show_of_nothing_known_names_the_nearest(fleetops):
     code, _, err = fleetops("show", "node-17")
     assert code == Exit.USAGE
     assert "no host is named `node-17`, and no profile either" in err
+
+
+@pytest.mark.parametrize("command", ["check", "list", "show"])
+def test_each_shape_of_json_has_a_schema_of_its_own(fleetops, command):
+    assert json.loads(fleetops(command, "--json")[1])["schema"] == f"fleetops.inventory-{command}/1"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("columns", [120, 80, 60])
+def test_list_keeps_its_rows_and_columns_on_a_narrow_terminal(write, columns):
+    folder = write(FLEET.replace("10.1.0.171", "node-171.rack-a.example"), PROFILES)
+    world = World(
+        stdin=io.StringIO(),
+        stdout=Terminal(),
+        stderr=io.StringIO(),
+        environ={"COLUMNS": str(columns)},
+        cwd=folder,
+    )
+    assert run(["inventory", "list", "--inventory", "."], world) == Exit.FINE
+    lines = Text.from_ansi(world.stdout.getvalue()).plain.splitlines()
+    assert max(map(len, lines)) <= columns
+    # A line that continues a row starts below a later column, never below the name.
+    starts = [line.split()[0] for line in lines if line[:1].strip()]
+    names = [
+        "node",
+        "node-171",
+        "node-172",
+        "hypervisor",
+        "pve-01",
+        "group",
+        "@rack-a",
+        "profile",
+        "hicache48",
+    ]
+    assert starts == names
+
+
+def test_a_file_that_is_no_inventory_is_not_shown(fleetops, write):
+    write("root:x:0:0:root:/root:/bin/bash\n")
+    code, _, err = fleetops("check")
+    assert code == Exit.USAGE
+    assert "expected a fleet (a mapping with nodes), found plain text" in err
+    assert "/bin/bash" not in err
+
+
+def typed_in(folder, *words):
+    world = World(stdin=io.StringIO(), stdout=io.StringIO(), stderr=io.StringIO(), environ={}, cwd=folder)
+    code = run(["inventory", *words], world)
+    return code, world.stdout.getvalue(), world.stderr.getvalue()
+
+
+def test_the_example_is_written_whole_and_in_order(tmp_path):
+    code, out, _ = typed_in(tmp_path, "example", "my fleet/inventory")
+    assert code == Exit.FINE
+    assert "fleetops inventory check --inventory 'my fleet/inventory'" in out
+    code, out, _ = typed_in(tmp_path, "check", "--inventory", "my fleet/inventory")
+    assert code == Exit.FINE
+    assert f"{tmp_path}/my fleet/inventory/profiles.yaml: 6 nodes" in out
+
+
+def test_the_example_overwrites_nothing(tmp_path):
+    (tmp_path / "profiles.yaml").write_text("mine")
+    code, _, err = typed_in(tmp_path, "example", ".")
+    assert (code, [path.name for path in tmp_path.iterdir()]) == (Exit.USAGE, ["profiles.yaml"])
+    assert f"{tmp_path}/profiles.yaml exists already" in err
+    assert (tmp_path / "profiles.yaml").read_text() == "mine"
+
+
+def test_an_example_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    code, _, err = typed_in(tmp_path, "example", "file/below")
+    assert code == Exit.USAGE
+    assert f"cannot write the example into {tmp_path}/file/below: Not a directory" in err
+
+
+def test_the_example_as_json_names_its_files(tmp_path):
+    body = json.loads(typed_in(tmp_path, "example", "new", "--json")[1])
+    assert body["schema"] == "fleetops.inventory-example/1"
+    assert body["files"] == [f"{tmp_path}/new/fleet.yaml", f"{tmp_path}/new/profiles.yaml"]
 
 
 @pytest.mark.parametrize("words", [["schema"], ["schema", "profiles"]])

@@ -59,6 +59,12 @@ def test_what_is_selected_from_may_be_hypervisors_or_all():
     ("pattern", "message", "hint"),
     [
         ("nod-174", "no host is named `nod-174`", "did you mean `node-174`?"),
+        ("node-999", "no host is named `node-999`", "there are node-[171-172,174,180]"),
+        ("node-0171", "no host is named `node-0171`", "did you mean `node-171`?"),
+        ("node-[174,999]", "no host is named `node-999`", "there are node-[171-172,174,180]"),
+        ("node-[171-172,9,180]", "no host is named `node-9`", None),
+        ("*,!node-[174,999]", "no host is named `node-999`", None),
+        ("node-[17,99]?", "no host matches `node-99?`", None),
         ("rack-a", "no host is named `rack-a`", "the group is `@rack-a`"),
         ("@rack", "there is no group `@rack`", "did you mean `@rack-a`?"),
         ("x-*", "no host matches `x-*`", "`fleetops inventory list` shows all hosts"),
