@@ -7,7 +7,9 @@ import argparse
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from fleetops.checks import all_checks
@@ -77,8 +79,6 @@ def _sections(name: str, summary: str, parser: argparse.ArgumentParser) -> Itera
     """A command's section, and one for each of its own subcommands."""
     nested = _subparsers(parser)
     actions = [action for action in _actions(parser) if action.dest not in SHARED]
-    positional = [_positional(action) for action in actions if not action.option_strings]
-    words = [name, *(["COMMAND"] if nested else positional)]
     rows = [
         f"| `{_cell(_spelled(action))}` | {_meaning(action)} |"
         for action in actions
@@ -86,9 +86,21 @@ def _sections(name: str, summary: str, parser: argparse.ArgumentParser) -> Itera
     ]
     table = "\n| | |\n| --- | --- |\n" + "\n".join(rows) + "\n" if rows else ""
     summary = summary[:1].upper() + summary[1:].rstrip(".") + "."
-    yield f"## {name}\n\n{summary}\n\n```text\n{' '.join(words)}\n```\n{table}"
+    yield f"## {name}\n\n{summary}\n\n```text\n{_usage(parser)}\n```\n{table}"
     for sub, subparser in nested.items():
         yield from _sections(f"{name} {sub}", subparser.description or f"`{name} {sub}`", subparser)
+
+
+def _usage(parser: argparse.ArgumentParser) -> str:
+    """The parser's own usage, without what every command takes; in lines of the same width on every terminal."""
+    parser.formatter_class = partial(argparse.HelpFormatter, width=10_000)
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    for shared in (" [-h]", " [--inventory PATH | --lab]", " [--json]"):
+        usage = usage.replace(shared, "")
+    # An option and its value stay on one line.
+    whole = re.sub(r"\[[^][]*\]", lambda found: found[0].replace(" ", "\0"), usage)
+    lines = textwrap.wrap(whole, 110, subsequent_indent="    ", break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
