@@ -7,6 +7,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The gate's own tests first: they take a second, and what they find makes the rest moot.
 STRUCTURE := tests/quality/test_layers.py tests/quality/test_shape.py
 
+# Nothing is left outside the working tree: pip's cache, and the lab's engine source, which the tests share with the demo.
+export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
+export FLEETOPS_LAB_CACHE ?= $(CURDIR)/.demo
+
 .PHONY: help demo test check format lint types layers docs clean
 
 help: ## what can be made

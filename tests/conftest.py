@@ -1,5 +1,6 @@
 """What several folders of tests share: one lab for the whole session, and the command line pointed at it."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,11 @@ from command_line import CommandLine
 from fresh_lab import fresh_lab
 
 from fleetops.lab.api import Lab
+
+
+def pytest_configure() -> None:
+    """The engine's source that the labs show is kept in the working tree, not in the cache of whoever runs the tests."""
+    os.environ.setdefault("FLEETOPS_LAB_CACHE", str(Path(__file__).resolve().parents[1] / ".demo"))
 
 
 @pytest.fixture(scope="session")

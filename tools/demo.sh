@@ -8,7 +8,7 @@ set -eu
 fleetops=${1:?usage: tools/demo.sh PATH/TO/fleetops}
 unset FLEETOPS_INVENTORY FLEETOPS_STATE
 FLEETOPS_LAB=$(mktemp -u "${TMPDIR:-/tmp}/fleetops-demo-XXXXXX")
-FLEETOPS_LAB_CACHE=$PWD/.demo
+FLEETOPS_LAB_CACHE=${FLEETOPS_LAB_CACHE:-$PWD/.demo}
 export FLEETOPS_LAB FLEETOPS_LAB_CACHE
 
 finish() {

@@ -31,7 +31,6 @@ class LabHost:
 
     name: str
     kind: Kind
-    address: str
     total_bytes: int
     idle_bytes: int
     minors: tuple[int, ...] = ()
@@ -40,6 +39,7 @@ class LabHost:
     engine: bool = False
     profile: str = ""
     rack: str = ""
+    address: str = "127.0.0.1"
 
     @property
     def machine_id(self) -> str:
@@ -51,7 +51,6 @@ FLEET: tuple[LabHost, ...] = (
     LabHost(
         name="pve-01",
         kind="hypervisor",
-        address="127.0.0.1",
         total_bytes=540 * GB,
         idle_bytes=528 * GB,
         minors=tuple(range(10)),
@@ -60,7 +59,6 @@ FLEET: tuple[LabHost, ...] = (
     LabHost(
         name="pve-02",
         kind="hypervisor",
-        address="127.0.0.1",
         total_bytes=270 * GB,
         idle_bytes=130 * GB,
         rack="b",
@@ -68,7 +66,6 @@ FLEET: tuple[LabHost, ...] = (
     LabHost(
         name="node-174",
         kind="lxc",
-        address="127.0.0.1",
         total_bytes=449 * GB,
         idle_bytes=445 * GB,
         minors=tuple(range(8)),
@@ -81,7 +78,6 @@ FLEET: tuple[LabHost, ...] = (
     LabHost(
         name="node-175",
         kind="lxc",
-        address="127.0.0.1",
         total_bytes=64 * GB,
         idle_bytes=62 * GB,
         minors=(8, 9),
@@ -94,7 +90,6 @@ FLEET: tuple[LabHost, ...] = (
     LabHost(
         name="node-181",
         kind="vm",
-        address="127.0.0.1",
         total_bytes=128 * GB,
         idle_bytes=126 * GB,
         minors=(0, 1),
@@ -106,7 +101,6 @@ FLEET: tuple[LabHost, ...] = (
     LabHost(
         name="node-190",
         kind="bare",
-        address="127.0.0.1",
         total_bytes=256 * GB,
         idle_bytes=252 * GB,
         minors=(0, 1),

@@ -91,7 +91,13 @@ def fetch_wheel(cache: Path) -> tuple[Path | None, str]:
 def _download(cache: Path) -> tuple[Path | None, str]:
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
-        options = ["--no-deps", "--only-binary=:all:", "--retries=1", f"--timeout={_CONNECT_S}"]
+        options = [
+            "--no-cache-dir",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--retries=1",
+            f"--timeout={_CONNECT_S}",
+        ]
         try:
             done = subprocess.run(
                 [*command, *options, f"--dest={folder}", f"sglang=={VERSION}"],

@@ -5,18 +5,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from fleetops.lab.spec import LIBRARY, python_command
 from fleetops.lab.tools.proxmox import (
     GUESTS,
+    Command,
     Guest,
     ToolError,
     check_unlocked,
     file_lock,
-    guest,
     guests,
+    named_guest,
+    run_tool,
+    show_status,
     task,
 )
 
@@ -27,17 +30,7 @@ NAMESPACES = ("--user", "--preserve-credentials", "--mount", "--pid", "--ipc", "
 
 def main() -> int:
     """Run with the command line's arguments."""
-    command, *rest = sys.argv[1:] or ["help"]
-    try:
-        return COMMANDS.get(command, unknown)(rest)
-    except ToolError as error:
-        print(error, file=sys.stderr)
-        return error.status
-
-
-def unknown(_: list[str]) -> int:
-    """A subcommand that is not there."""
-    raise ToolError(f"ERROR: unknown command 'pct {' '.join(sys.argv[1:])}'")
+    return run_tool("pct", COMMANDS)
 
 
 def show_list(_: list[str]) -> int:
@@ -47,12 +40,6 @@ def show_list(_: list[str]) -> int:
         print(f"{'VMID':<10} {'Status':<10} {'Lock':<12} {'Name':<20}")
     for each in found:
         print(f"{each.id:<10} {each.status():<10} {each.lock():<12} {each.name():<20}")
-    return 0
-
-
-def show_status(words: list[str]) -> int:
-    """`pct status ID`."""
-    print(f"status: {_guest(words).status()}")
     return 0
 
 
@@ -147,12 +134,6 @@ def _end(found: Guest, number: signal.Signals, limit_s: float | None) -> bool:
     return True
 
 
-def _guest(words: list[str]) -> Guest:
-    if not words:
-        raise ToolError("400 not enough arguments")
-    return guest("lxc", words[0])
-
-
 def _option(words: list[str], name: str) -> str | None:
     for spelling in (f"--{name}", f"-{name}"):
         if spelling in words[:-1]:
@@ -160,9 +141,11 @@ def _option(words: list[str], name: str) -> str | None:
     return None
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {
+_guest = partial(named_guest, "lxc")
+
+COMMANDS: dict[str, Command] = {
     "list": show_list,
-    "status": show_status,
+    "status": partial(show_status, "lxc"),
     "config": show_config,
     "exec": execute,
     "start": start,

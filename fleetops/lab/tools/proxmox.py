@@ -8,8 +8,9 @@ import fcntl
 import json
 import os
 import socket
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ FOLDERS = {"lxc": Path("/etc/pve/lxc"), "qemu": Path("/etc/pve/qemu-server")}
 LOCK_WAIT_S = 10.0
 FAILED = 255
 NO_FILE = 2  # Perl's die after a failed open gives errno
+
+Command = Callable[[list[str]], int]
+"""One subcommand: its words after the name -> the exit status."""
 
 
 class ToolError(Exception):
@@ -94,6 +98,32 @@ def guest(kind: str, number: str) -> Guest:
         path = f"nodes/{node()}/{folder}/{number}.conf"
         raise ToolError(f"Configuration file '{path}' does not exist", NO_FILE)
     return found
+
+
+def named_guest(kind: str, words: list[str]) -> Guest:
+    """The guest that the first of a subcommand's words names. Raises ToolError."""
+    if not words:
+        raise ToolError("400 not enough arguments")
+    return guest(kind, words[0])
+
+
+def show_status(kind: str, words: list[str]) -> int:
+    """`pct status ID`, `qm status ID`."""
+    print(f"status: {named_guest(kind, words).status()}")
+    return 0
+
+
+def run_tool(tool: str, commands: Mapping[str, Command]) -> int:
+    """Run `tool`'s command line; the exit status."""
+    command, *rest = sys.argv[1:] or ["help"]
+    if command not in commands:
+        print(f"ERROR: unknown command '{tool} {' '.join(sys.argv[1:])}'", file=sys.stderr)
+        return FAILED
+    try:
+        return commands[command](rest)
+    except ToolError as error:
+        print(error, file=sys.stderr)
+        return error.status
 
 
 def node() -> str:

@@ -1,24 +1,13 @@
 """qm: Proxmox's VM tool. The lab's VMs are looked at through it; their power is not switched yet."""
 
-import sys
-from collections.abc import Callable
+from functools import partial
 
-from fleetops.lab.tools.proxmox import Guest, ToolError, guest, guests
+from fleetops.lab.tools.proxmox import Command, guests, named_guest, run_tool, show_status
 
 
 def main() -> int:
     """Run with the command line's arguments."""
-    command, *rest = sys.argv[1:] or ["help"]
-    try:
-        return COMMANDS.get(command, unknown)(rest)
-    except ToolError as error:
-        print(error, file=sys.stderr)
-        return error.status
-
-
-def unknown(_: list[str]) -> int:
-    """A subcommand that is not there."""
-    raise ToolError(f"ERROR: unknown command 'qm {' '.join(sys.argv[1:])}'")
+    return run_tool("qm", COMMANDS)
 
 
 def show_list(_: list[str]) -> int:
@@ -34,26 +23,14 @@ def show_list(_: list[str]) -> int:
     return 0
 
 
-def show_status(words: list[str]) -> int:
-    """`qm status ID`."""
-    print(f"status: {_guest(words).status()}")
-    return 0
-
-
 def show_config(words: list[str]) -> int:
     """`qm config ID [--current 1]`: sorted keys."""
-    print("\n".join(f"{key}: {value}" for key, value in sorted(_guest(words).config().items())))
+    print("\n".join(f"{key}: {value}" for key, value in sorted(named_guest("qemu", words).config().items())))
     return 0
 
 
-def _guest(words: list[str]) -> Guest:
-    if not words:
-        raise ToolError("400 not enough arguments")
-    return guest("qemu", words[0])
-
-
-COMMANDS: dict[str, Callable[[list[str]], int]] = {
+COMMANDS: dict[str, Command] = {
     "list": show_list,
-    "status": show_status,
+    "status": partial(show_status, "qemu"),
     "config": show_config,
 }
