@@ -124,7 +124,15 @@ def _run(
     operation: "Operation",
     emit: Callable[[dict[str, Any]], None],
 ) -> Exit:
-    from fleetops.render.operate import RunScreen, plan_json, result_json, show_plan, show_result
+    from fleetops.model.finding import Severity
+    from fleetops.render.operate import (
+        RunScreen,
+        plan_json,
+        result_json,
+        show_findings,
+        show_plan,
+        show_result,
+    )
 
     with output.err.status(f"looking at {operation.node.name}") if output.is_terminal else nullcontext():
         plan, situation = operation.prepare()
@@ -133,7 +141,12 @@ def _run(
             emit(plan_json(plan, "healthy"))
         else:
             output.show(f"{plan.node}: {plan.healthy}; nothing to do")
-        return Exit.FINE
+            show_findings(output, situation.findings)
+        return (
+            Exit.FINDINGS
+            if any(one.severity is Severity.CRITICAL for one in situation.findings)
+            else Exit.FINE
+        )
     if not output.wants_json:
         # Whoever reads along may go away (`| head`). A run that was agreed to is not stopped by that, and its exit code
         # says how it ended all the same.

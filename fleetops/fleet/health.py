@@ -1,19 +1,25 @@
 """Whether `recover` has anything to do: a node is well only if its service is whole and answers with generations."""
 
+import time
 from dataclasses import dataclass, replace
 
 from fleetops.engines import engine
 from fleetops.engines.attribution import target_services
 from fleetops.engines.condition import Condition, condition
 from fleetops.fleet.read import Sessions
+from fleetops.model.engine import Service
 from fleetops.model.errors import FleetopsError, Refused, Unknown
 from fleetops.model.finding import Finding, Severity
-from fleetops.model.fleet import Profile
+from fleetops.model.fleet import AUTO, Profile
+from fleetops.model.machine import IDENTITY
 from fleetops.steps.support.base import Situation
 
 _DEADLINE_S = 30.0
 # One silent request proves little on a busy server (facts/engines.md F 13).
 _TRIES = 2
+_PAUSE_S = 2.0
+# USER_HZ, which /proc counts start times in, is 100 on every architecture that runs these engines.
+_TICKS_PER_S = 100
 
 
 @dataclass(frozen=True)
@@ -25,30 +31,78 @@ class Health:
 
 
 def judge_health(situation: Situation, sessions: Sessions) -> Health:
-    """What the checks found, and whether the service really generates.
+    """Whether the profile's own service serves comes first: what else is wrong on the node is no reason to end it.
 
     Raises Unknown where facts are missing and nothing certain is wrong: that is no reason to act. Raises Refused for
     a service that is still coming up.
     """
+    profile = situation.profile
+    whole = _whole_service(situation, profile) if profile else None
+    if profile and whole:
+        if tokens := _generates(situation, profile, sessions):
+            _must_be_known(situation)
+            return Health(_serving(whole, profile, tokens), situation)
+        _must_be_old_enough(situation, profile, whole)
+        return Health("", replace(situation, findings=(_silent(situation, profile), *situation.findings)))
     if any(finding.severity is Severity.CRITICAL for finding in situation.findings):
         return Health("", situation)
     _must_be_known(situation)
-    profile = situation.profile
     if profile is None:
         return Health("nothing is wrong, and no profile says what should run here", situation)
-    conditions = {condition(service) for service in target_services(situation.observation)}
-    if Condition.STARTING in conditions:
+    return Health("", situation)
+
+
+def _whole_service(situation: Situation, profile: Profile) -> Service | None:
+    """The service on the profile's port, where all its ranks live, or are only just being started."""
+    for service in target_services(situation.observation):
+        if service.port == profile.port and condition(service) in {Condition.WHOLE, Condition.STARTING}:
+            return service
+    return None
+
+
+def _serving(service: Service, profile: Profile, tokens: int) -> str:
+    """Its flags are its own to say: a service that was started by hand is not the profile's for serving on its port."""
+    differing = [
+        name
+        for name in sorted({flag.name for flag in profile.flags} | set(service.flags))
+        if (flag := profile.flag(name)) is None or not _same(flag.value, service.flags.get(name))
+    ]
+    named = differing and not _only_usual(differing)
+    what = f"a service that is not as profile {profile.name} says" if named else profile.name
+    return (
+        f"{what} is serving on port {profile.port}: all ranks live, {tokens} tokens were generated just now"
+    )
+
+
+_USUAL = {"model_path", "tp", "tp_size", "tensor_parallel_size", "port", "host"}
+
+
+def _only_usual(names: list[str]) -> bool:
+    return _USUAL.issuperset(names)
+
+
+def _same(wanted: object, there: str | None) -> bool:
+    if isinstance(wanted, bool):
+        return (there is not None and there.lower() != "false") is wanted
+    return there is not None and (wanted == AUTO or str(wanted) == there)
+
+
+def _must_be_old_enough(situation: Situation, profile: Profile, service: Service) -> None:
+    """A service that is silent within its own ready-deadline is coming up, as far as anybody can tell."""
+    identity = situation.observation.node_facts.value(IDENTITY)
+    launcher = service.launcher
+    if identity is None or launcher is None:
+        return
+    age_s = identity.uptime_s - launcher.start_ticks / _TICKS_PER_S
+    if age_s < profile.ready_deadline_s:
+        node = situation.node_name
         raise Refused(
-            f"a service is being started on {situation.node_name}: it is not recovered before it is up or dead",
+            f"a service is coming up on {node} (pid {launcher.pid}, for {age_s:.0f} s; its profile gives it"
+            f" {profile.ready_deadline_s:g} s): it is not recovered before that is over",
             guard="starting",
-            host=situation.node_name,
-            hint=f"fleetops probe {situation.node_name}",
+            host=node,
+            hint=f"fleetops probe {node} shows how it fares; fleetops kill {node} ends it now",
         )
-    if tokens := _generates(situation, profile, sessions):
-        return Health(
-            f"{profile.name} is serving: all ranks live, {tokens} tokens were generated just now", situation
-        )
-    return Health("", replace(situation, findings=(_silent(situation, profile), *situation.findings)))
 
 
 def _must_be_known(situation: Situation) -> None:
@@ -68,8 +122,8 @@ def _silent(situation: Situation, profile: Profile) -> Finding:
         check="not-generating",
         severity=Severity.CRITICAL,
         subject="not generating",
-        evidence=f"{profile.name}'s processes live, and port {profile.port} answered none of {_TRIES} requests for"
-        f" a few tokens within {_DEADLINE_S:g} s each",
+        evidence=f"the processes on port {profile.port} live, and {_TRIES} requests for a few tokens got none"
+        f" (each within {_DEADLINE_S:g} s)",
     )
 
 
@@ -77,7 +131,8 @@ def _generates(situation: Situation, profile: Profile, sessions: Sessions) -> in
     """Tokens of one short generation; 0 where none came. Processes that live prove nothing."""
     of = engine(profile.engine)
     method, path, body = of.generate("Say yes:", 4)
-    for _ in range(_TRIES):
+    for attempt in range(_TRIES):
+        time.sleep(_PAUSE_S if attempt else 0)
         try:
             session = sessions.session(situation.observation.node)
             answer = session.request(profile.port, method, path, body, deadline_s=_DEADLINE_S)

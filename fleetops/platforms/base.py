@@ -9,15 +9,6 @@ from fleetops.model.plan import Action
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reset:
-    """A reset of some GPUs, in three parts: the last one is run whatever became of the others."""
-
-    prepare: tuple[Action, ...]
-    reset: Action
-    restore: tuple[Action, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Platform:
     """One kind of node.
 
@@ -25,7 +16,7 @@ class Platform:
         kind: `lxc`, `vm` or `bare`.
         guards: guards that must hold before its GPUs are reset.
         gpus: the node's own GPUs, as whoever owns their driver reports them. Raises Refused where that is not known.
-        reset: how to reset some of them.
+        reset: the one call that resets some of them and leaves persistence mode as it was, whatever becomes of it.
         reset_host: the name of the host on which the reset is issued.
     """
 
@@ -33,4 +24,4 @@ class Platform:
     guards: tuple[str, ...]
     reset_host: Callable[[Observation], str]
     gpus: Callable[[Observation], tuple[Gpu, ...]]
-    reset: Callable[[Observation, tuple[Gpu, ...]], Reset]
+    reset: Callable[[Observation, tuple[Gpu, ...]], Action]

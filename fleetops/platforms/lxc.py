@@ -4,18 +4,41 @@ Sources: facts/recovery.md A0, A1. GPUs are named by UUID (enumeration order may
 mode counts as a client and blocks the reset, so it is switched off where it was on, and restored afterwards.
 """
 
-from fleetops.model.command import Command
+from fleetops.model.command import shell
 from fleetops.model.errors import Refused
 from fleetops.model.fact import Facts, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.gpu import GPUS, Gpu
 from fleetops.model.guest import CLAIMS
 from fleetops.model.plan import Action
-from fleetops.platforms.base import Platform, Reset
+from fleetops.platforms.base import Platform
 
 # A function-level reset of one GPU takes seconds, eight one after the other under a minute; a failing one needs more
 # than 130 s until the kernel gives up (facts/recovery.md A3).
 RESET_DEADLINE_S = 180.0
+
+
+# $1 the GPUs to reset, $2 those of them whose persistence mode is on now ("" for none).
+# One call, so that it runs to its end on the host when the controller or its connection dies, and persistence mode comes
+# back in every case. nvidia-smi runs beside the shell: a deadline's TERM is acted on while it hangs.
+_RESET = r"""
+gpus=$1 kept=$2 code=1
+beside() { "$@" & wait $!; }
+ended() {
+    trap '' TERM INT
+    trap - EXIT
+    if [ -n "$kept" ] && ! nvidia-smi -pm 1 -i "$kept" >&2; then echo 'persistence mode NOT restored' >&2; code=1; fi
+    exit "$code"
+}
+trap '' HUP
+trap ended EXIT
+trap 'code=143; exit' TERM INT
+if [ -n "$kept" ]; then
+    beside nvidia-smi -pm 0 -i "$kept" >&2 || { echo 'persistence mode could not be switched off' >&2; exit; }
+fi
+beside nvidia-smi --gpu-reset -i "$gpus"; code=$?
+exit
+"""
 
 
 def reset_host(observation: Observation) -> str:
@@ -45,35 +68,23 @@ def _unknown(observation: Observation, what: str, missing: Missing) -> Refused:
     )
 
 
-def reset(observation: Observation, gpus: tuple[Gpu, ...]) -> Reset:
-    """Persistence off where it is on, the reset, persistence on again where it was."""
-    host = reset_host(observation)
+def reset(observation: Observation, gpus: tuple[Gpu, ...]) -> Action:
+    """Persistence off where it is on, the reset, persistence on again where it was: in one call on the host."""
     kept = tuple(gpu for gpu in gpus if gpu.persistence)
-    return Reset(
-        prepare=_persistence(host, kept, on=False),
-        reset=Action(
-            host=host,
-            command=_nvidia_smi("--gpu-reset", "-i", _ids(gpus), deadline_s=RESET_DEADLINE_S),
-            why=f"reset {len(gpus)} GPUs",
-        ),
-        restore=_persistence(host, kept, on=True),
+    command = shell(
+        _RESET,
+        _ids(gpus),
+        _ids(kept),
+        name="fleetops-reset-gpus",
+        deadline_s=RESET_DEADLINE_S,
+        changes=True,
+        root=True,
     )
-
-
-def _persistence(host: str, gpus: tuple[Gpu, ...], *, on: bool) -> tuple[Action, ...]:
-    if not gpus:
-        return ()
-    word = "on again" if on else "off: it counts as a client and blocks the reset"
-    command = _nvidia_smi("-pm", "1" if on else "0", "-i", _ids(gpus), deadline_s=60)
-    return (Action(host=host, command=command, why=f"persistence mode {word}"),)
+    return Action(host=reset_host(observation), command=command, why=f"reset {len(gpus)} GPUs")
 
 
 def _ids(gpus: tuple[Gpu, ...]) -> str:
     return ",".join(gpu.uuid for gpu in gpus)
-
-
-def _nvidia_smi(*words: str, deadline_s: float) -> Command:
-    return Command(argv=("nvidia-smi", *words), deadline_s=deadline_s, changes=True, root=True)
 
 
 PLATFORM = Platform(

@@ -17,7 +17,9 @@ from fleetops.model.plan import Action
 from fleetops.model.record import Capacity, LaunchRecord, ReclaimRow
 from fleetops.model.session import Answer, Session
 from fleetops.playbook.guards import refusal
+from fleetops.playbook.interrupts import held_back
 from fleetops.playbook.journal import Journal, command_entry, outcome_entry
+from fleetops.playbook.lock import confirm_lock
 from fleetops.steps.support.base import Situation
 from fleetops.store.database import Store
 
@@ -56,6 +58,7 @@ class RunDesk:
     launched: LaunchRecord | None = None
     memo: dict[str, Any] = field(default_factory=dict)
     changes: int = 0
+    locks: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def situation(self) -> Situation:
@@ -88,7 +91,9 @@ class RunDesk:
         return self._make(action)
 
     def check_guards(self) -> None:
-        """Read the facts and hold every guard of the present step against them. Raises Refused for the first that fails."""
+        """The locks are still ours, and every guard of the present step holds. Raises Refused for the first that fails."""
+        for host, name in self.locks:
+            confirm_lock(self.tools.session(host), name, self.journal.run_id)
         observation = self.look().observation
         for name in self.guards:
             if why := refusal(name, observation):
@@ -103,13 +108,14 @@ class RunDesk:
         entry = command_entry(action.host, action.command)
         self.changes += 1
         self.journal.write("intent", self.tools.clock(), step=self.step, why=action.why, **entry)
-        try:
-            outcome = self.tools.session(action.host).run(action.command)
-        except ConnectionLost as error:
-            self.journal.write("outcome", self.tools.clock(), step=self.step, lost=error.message)
-            self.tell(f"{error.message}: looking at what became of it")
-            return Outcome(status=None, stderr=error.message)
-        self.journal.write("outcome", self.tools.clock(), step=self.step, **outcome_entry(outcome))
+        with held_back(self.tell):
+            try:
+                outcome = self.tools.session(action.host).run(action.command)
+            except ConnectionLost as error:
+                self.journal.write("outcome", self.tools.clock(), step=self.step, lost=error.message)
+                self.tell(f"{error.message}: looking at what became of it")
+                return Outcome(status=None, stderr=error.message)
+            self.journal.write("outcome", self.tools.clock(), step=self.step, **outcome_entry(outcome))
         return outcome
 
     def request(self, method: str, path: str, body: bytes | None, *, port: int, deadline_s: float) -> Answer:
@@ -165,6 +171,9 @@ class RunDesk:
         memory, gpus = facts.value(MEMORY), facts.value(GPUS)
         if memory is None or gpus is None:
             return
+        known = self.tools.store.baseline(self.current.node_name)
+        if known and known.available_bytes >= memory.available_bytes:
+            return  # an idle state within its margin is no new one: it would let a leak creep in, run by run
         day = time.strftime("%Y-%m-%d", time.gmtime(self.tools.clock()))
         baseline = Baseline(
             available_bytes=memory.available_bytes,

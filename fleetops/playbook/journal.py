@@ -36,8 +36,10 @@ class Journal:
     def write(self, event: str, at: float, **body: Any) -> None:
         """Append one event and wait until it is on disk."""
         line = json.dumps({"at": round(at, 3), "event": event, **body}, ensure_ascii=True, default=str) + "\n"
+        left = line.encode()
         try:
-            os.write(self._file, line.encode())
+            while left:
+                left = left[os.write(self._file, left) :]
             os.fsync(self._file)
         except OSError as error:
             raise FleetopsError(
@@ -48,9 +50,12 @@ class Journal:
     def keep(self, name: str, text: str) -> Path:
         """Keep a piece of evidence, secrets masked, under a name of its own; an older one is never overwritten."""
         path = self.folder / re.sub(r"[^\w.-]+", "-", name)
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w", encoding="utf-8", errors="surrogateescape") as stream:
-            stream.write(mask_text(text))
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(file, "w", encoding="utf-8", errors="surrogateescape") as stream:
+                stream.write(mask_text(text))
+        except OSError as error:
+            raise FleetopsError(f"cannot keep {path}: {error.strerror}") from error
         return path
 
     def close(self) -> None:

@@ -16,7 +16,8 @@ from fleetops.model.command import Command, Outcome, shell
 from fleetops.model.errors import FleetopsError, Refused
 from fleetops.model.session import Session
 
-LEASE_S = 900
+# A lease is at least this long; a run asks for as much as it may take (playbook deadlines, readiness, watch).
+LEAST_LEASE_S = 900
 _FOLDER = "/run/fleetops/locks"
 _HELD = 75
 
@@ -52,6 +53,12 @@ exit 75
 """
 
 
+# $1 folder, $2 name, $3 run id: status 0 while the lock is that run's.
+_CONFIRM = r"""
+grep -qF "\"run_id\": \"$3\"" "$1/$2"
+"""
+
+
 @dataclass(frozen=True)
 class Owner:
     """Who holds a lock: the run, and the controller's process with its start time."""
@@ -61,6 +68,7 @@ class Owner:
     controller: str
     pid: int
     start_ticks: int
+    boot: str = ""
 
     @classmethod
     def this_process(cls, run_id: str) -> "Owner":
@@ -71,17 +79,23 @@ class Owner:
             socket.gethostname(),
             os.getpid(),
             _ticks(os.getpid()),
+            _boot(),
         )
 
     @property
     def is_here(self) -> bool:
-        """It runs, or ran, on this machine."""
-        return self.controller == socket.gethostname()
+        """It runs, or ran, on this machine, in this boot and this pid namespace: its pid can be looked up here."""
+        return self.controller == socket.gethostname() and self.boot == _boot()
 
     @property
     def is_gone(self) -> bool:
         """Certain only on the machine the owner runs on: its process is no longer there."""
         return self.is_here and _ticks(self.pid) != self.start_ticks
+
+
+def _boot() -> str:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
 
 
 def _login() -> str:
@@ -100,9 +114,9 @@ def _ticks(pid: int) -> int:
     return int(stat.rpartition(")")[2].split()[19])
 
 
-def take_lock(session: Session, name: str, owner: Owner) -> None:
+def take_lock(session: Session, name: str, owner: Owner, lease_s: int = LEAST_LEASE_S) -> None:
     """Take the lock `name` on the session's host. Raises Refused (guard `lock`) naming the holder."""
-    outcome = session.run(_take(name, owner))
+    outcome = session.run(_take(name, owner, lease_s))
     if outcome.ok:
         return
     if outcome.status != _HELD:
@@ -110,24 +124,36 @@ def take_lock(session: Session, name: str, owner: Owner) -> None:
     holder, since_s, lapsed = _holder(outcome)
     if lapsed and holder:
         session.run(_drop(name, holder.run_id))
-        outcome = session.run(_take(name, owner))
+        outcome = session.run(_take(name, owner, lease_s))
         if outcome.ok:
             return
         holder, since_s, _ = _holder(outcome)
     raise Refused(_told(session.host, holder, since_s), guard="lock", host=session.host, hint="fleetops runs")
 
 
-def release_lock(session: Session, name: str, run_id: str) -> None:
-    """Give the lock back; somebody else's is left alone."""
-    session.run(_drop(name, run_id))
+def confirm_lock(session: Session, name: str, run_id: str) -> None:
+    """The lock is still this run's. Raises Refused (guard `lock`) where it lapsed and somebody else may be at work."""
+    outcome = session.run(shell(_CONFIRM, _FOLDER, name, run_id, name="fleetops-lock-held", root=True))
+    if not outcome.ok:
+        raise Refused(
+            f"the lock of {run_id} on {session.host} is not its own any more: somebody else may be at work there",
+            guard="lock",
+            host=session.host,
+            hint=f"fleetops probe {session.host}",
+        )
 
 
-def _take(name: str, owner: Owner) -> Command:
+def release_lock(session: Session, name: str, run_id: str) -> bool:
+    """Give the lock back; whether it was this run's. Somebody else's is left alone."""
+    return session.run(_drop(name, run_id)).ok
+
+
+def _take(name: str, owner: Owner, lease_s: int) -> Command:
     return shell(
         _TAKE,
         _FOLDER,
         name,
-        str(LEASE_S),
+        str(lease_s),
         stdin=json.dumps(asdict(owner)),
         name="fleetops-lock",
         root=True,
@@ -156,5 +182,5 @@ def _told(host: str, holder: Owner | None, since_s: float | None) -> str:
         return f"{host} is locked by another run, and its lock cannot be read (in {_FOLDER})"
     return (
         f"{host} is locked by run {holder.run_id} of {holder.user} on {holder.controller} (pid {holder.pid}),"
-        f" for {since_s:.0f} s; its lease is {LEASE_S // 60} min"
+        f" for {since_s:.0f} s"
     )

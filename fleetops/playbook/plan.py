@@ -19,10 +19,19 @@ def make_plan(book: Playbook, situation: Situation) -> Plan:
         playbook=book.name,
         node=node.name,
         profile=situation.profile.name if situation.profile else "",
-        steps=tuple(_planned(entry, situation) for entry in book.entries),
+        steps=_planned_in_order(book, situation),
         touches=_touches(book, situation),
         spares=_spares(situation),
     )
+
+
+def _planned_in_order(book: Playbook, situation: Situation) -> tuple[PlannedStep, ...]:
+    planned: list[PlannedStep] = []
+    for entry in book.entries:
+        planned.append(_planned(entry, situation))
+        if all_steps()[entry.step].ends_service:
+            situation = replace(situation, service_ends_before=True)
+    return tuple(planned)
 
 
 def _planned(entry: Entry, situation: Situation) -> PlannedStep:

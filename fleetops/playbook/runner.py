@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from fleetops.model.errors import FleetopsError, Refused, StepFailed
 from fleetops.model.event import StepEnded, StepStarted, StepStatus
+from fleetops.model.finding import Severity
 from fleetops.model.record import ReclaimRow, Result
 from fleetops.platforms import platform_of
 from fleetops.playbook.book import Entry, Playbook
 from fleetops.playbook.desk import RunDesk
-from fleetops.playbook.lock import Owner, release_lock, take_lock
+from fleetops.playbook.lock import LEAST_LEASE_S, Owner, release_lock, take_lock
 from fleetops.steps import all_steps
 from fleetops.steps.support.base import Skip, Step
 from fleetops.steps.support.launching import Started
@@ -27,7 +28,6 @@ class Runner:
 
     book: Playbook
     desk: RunDesk
-    _locked: list[tuple[str, str]] = field(default_factory=list)
 
     def run(self) -> Result:
         """Every step; the result says how it ended. Raises nothing that a step raises, KeyboardInterrupt included."""
@@ -116,7 +116,7 @@ class Runner:
 
     def _attempt(self, step: Step, entry: Entry) -> tuple[StepStatus, str]:
         if entry.when and not self.desk.look().has(*entry.when):
-            return "skipped", f"not needed: {', '.join(entry.when)} not found"
+            return "skipped", self._why_not(entry)
         self._lock_for(step)
         try:
             detail = step.run(self.desk, step.settle(entry.options))
@@ -125,6 +125,17 @@ class Runner:
         if entry.until:
             self._await(entry)
         return "done", detail
+
+    def _why_not(self, entry: Entry) -> str:
+        """An unknown is no reason to act, and is not told as if all were well."""
+        unknown = [
+            one
+            for one in self.desk.current.findings
+            if one.check in entry.when and one.severity is Severity.UNKNOWN
+        ]
+        if unknown:
+            return f"no reason to act, though not known: {unknown[0].evidence}"
+        return f"not needed: {', '.join(entry.when)} not found"
 
     def _await(self, entry: Entry) -> None:
         """The facts that the playbook wants after this step, polled to its deadline."""
@@ -148,19 +159,28 @@ class Runner:
     def _lock_for(self, step: Step) -> None:
         """A step that acts on the hypervisor needs its lock as well: one recovery per Proxmox host at a time."""
         host = self.desk.current.observation.node.hypervisor
-        if step.platform_guards and host and (host, HYPERVISOR_LOCK) not in self._locked:
+        if step.platform_guards and host and (host, HYPERVISOR_LOCK) not in self.desk.locks:
             self._lock(host, HYPERVISOR_LOCK)
 
     def _lock(self, host: str, name: str) -> None:
-        take_lock(self.desk.tools.session(host), name, Owner.this_process(self.desk.journal.run_id))
-        self._locked.append((host, name))
+        owner = Owner.this_process(self.desk.journal.run_id)
+        take_lock(self.desk.tools.session(host), name, owner, self._lease_s())
+        self.desk.locks.append((host, name))
         self._write("locked", host=host, name=name)
 
+    def _lease_s(self) -> int:
+        """Longer than the whole run may take: the playbook's own deadlines, and the profile's."""
+        profile = self.desk.current.profile
+        launch_s = profile.ready_deadline_s + profile.watch_s if profile else 0.0
+        return round(LEAST_LEASE_S + launch_s + sum(entry.deadline_s for entry in self.book.entries))
+
     def _unlock(self) -> None:
-        for host, name in reversed(self._locked):
+        for host, name in reversed(self.desk.locks):
+            ours = False
             with _said(self, f"the lock on {host} could not be released"):
-                release_lock(self.desk.tools.session(host), name, self.desk.journal.run_id)
-                self._write("unlocked", host=host, name=name)
+                ours = release_lock(self.desk.tools.session(host), name, self.desk.journal.run_id)
+            with _said(self, "the journal could not be written"):
+                self._write("unlocked" if ours else "lock-lost", host=host, name=name)
 
     def _write(self, event: str, **body: object) -> None:
         self.desk.journal.write(event, self.desk.tools.clock(), **body)

@@ -38,15 +38,21 @@ def show_plan(output: Output, plan: Plan, findings: Sequence[Finding], *, exact:
         )
     )
     output.show("")
-    if findings:
-        output.show(_findings_table(findings))
-        output.show("")
-    output.show(_steps_table(plan.steps, exact=exact))
+    show_findings(output, findings)
+    output.show(_steps_table(plan.steps))
     output.show("")
     spared = f"  Not touched: {', '.join(plan.spares)}." if plan.spares else ""
     output.show(f"  touches {plan.touches}.{spared}")
     if exact:
+        _show_commands(output, plan)
         _show_scripts(output, plan)
+
+
+def show_findings(output: Output, findings: Sequence[Finding]) -> None:
+    """What is wrong, where something is."""
+    if findings:
+        output.show(_findings_table(findings))
+        output.show("")
 
 
 def _findings_table(findings: Sequence[Finding]) -> Table:
@@ -63,7 +69,7 @@ def _findings_table(findings: Sequence[Finding]) -> Table:
     return table
 
 
-def _steps_table(steps: Sequence[PlannedStep], *, exact: bool) -> Table:
+def _steps_table(steps: Sequence[PlannedStep]) -> Table:
     """Long details wrap in their own column."""
     table = Table.grid(padding=(0, 3, 0, 0))
     table.add_column(justify="right", width=4)
@@ -71,8 +77,7 @@ def _steps_table(steps: Sequence[PlannedStep], *, exact: bool) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for number, step in enumerate(steps, 1):
-        told = Text("\n").join([_told(step), *(_command(action) for action in step.actions if exact)])
-        table.add_row(str(number), step.title, step.host, told)
+        table.add_row(str(number), step.title, step.host, _told(step))
     return table
 
 
@@ -85,8 +90,12 @@ def _told(step: PlannedStep) -> Text:
     return Text(safe(f"{step.condition}: {step.detail}" if both else step.condition or step.detail))
 
 
-def _command(action: Action) -> Text:
-    return Text(f"{action.host}$ {spoken_command(action)}", style="dim")
+def _show_commands(output: Output, plan: Plan) -> None:
+    """The exact commands in order, one line each however long, so that they can be copied."""
+    output.show("")
+    for number, step in enumerate(plan.steps, 1):
+        for action in step.actions:
+            output.show(f"  {number:>2}  {action.host}$ {spoken_command(action)}")
 
 
 def spoken_command(action: Action) -> str:

@@ -47,10 +47,11 @@ def run(desk: Desk, options: Options) -> str:
         desk.memo["ready_s"] = ready_s
         desk.memo["tokens_per_s"] = _measure(desk, follower.engine, profile, options.whole("tokens"))
         _watch(desk, follower, profile)
-    except StepFailed:
+    except StepFailed as error:
         # Only what the service itself shows ends it again; a connection that is lost says nothing about it.
-        end_own_service(desk, started)
-        raise
+        became = end_own_service(desk, started)
+        hint = f"{error.hint}; fleetops recover {error.host} clears what it left"
+        raise StepFailed(f"{error.message}; {became}", host=error.host, hint=hint) from error
     desk.memo["log_report"] = follower.report
     return f"ready in {_spoken(ready_s)}, {_PROOFS} generations answered, watched {_spoken(profile.watch_s)}"
 
@@ -67,7 +68,7 @@ def _until_ready(desk: Desk, follower: Follower, profile: Profile) -> None:
         if desk.now() >= until:
             raise StepFailed(
                 f"{profile.name} is not ready after {_spoken(profile.ready_deadline_s)};"
-                f" it got as far as: {told or 'nothing in its log'}; it is ended",
+                f" it got as far as: {told or 'nothing in its log'}",
                 host=follower.node,
                 hint=f"see {follower.started.log} on {follower.node}",
             )

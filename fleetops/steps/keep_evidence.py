@@ -84,14 +84,13 @@ def run(desk: Desk, _options: Options) -> str:
     for name, action in _reads(desk.situation.observation):
         try:
             outcome = desk.ask(action.host, action.command)
+            if outcome.stdout.strip():
+                desk.keep(name, outcome.stdout)
+                kept.append(name)
+            else:
+                missing.append(f"{name} ({_why_empty(outcome)})")
         except FleetopsError as error:
             missing.append(f"{name} ({error.message})")
-            continue
-        if outcome.stdout.strip():
-            desk.keep(name, outcome.stdout)
-            kept.append(name)
-        else:
-            missing.append(f"{name} ({_why_empty(outcome)})")
     return f"{len(kept)} kept" + (f"; not to be had: {_few(missing)}" if missing else "")
 
 

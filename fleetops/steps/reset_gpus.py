@@ -29,6 +29,8 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
     try:
         platform = platform_of(observation.node)
         gpus = wanting_reset(observation, platform)
+        if gpus and not situation.service_ends_before:
+            _nobody_holds(observation)
     except Refused as error:
         return PlannedStep(
             step="reset-gpus",
@@ -36,6 +38,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
             host=observation.node.hypervisor,
             blocked=error.message,
             guard=error.guard,
+            mend=error.hint,
         )
     return PlannedStep(
         step="reset-gpus",
@@ -50,8 +53,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
 def _actions(observation: Observation, platform: Platform, gpus: tuple[Gpu, ...]) -> tuple[Action, ...]:
     if not gpus:
         return ()
-    reset = platform.reset(observation, gpus)
-    return (*reset.prepare, reset.reset, *reset.restore)
+    return (platform.reset(observation, gpus),)
 
 
 def wanting_reset(observation: Observation, platform: Platform) -> tuple[Gpu, ...]:
@@ -84,19 +86,26 @@ def run(desk: Desk, options: Options) -> str:
     if not gpus:
         raise Skip("no GPU holds memory or asks for a reset")
     _nobody_holds(observation)
-    reset = platform.reset(observation, gpus)
-    try:
-        for action in reset.prepare:
-            _must(desk.change(action), action)
-        desk.tell(f"resetting {_described(gpus)} on {reset.reset.host}")
-        outcome = desk.change(reset.reset)
-    finally:
-        restored = [desk.restore(action) for action in reset.restore]
-    _judge(outcome, reset.reset.host)
-    if not all(one.ok for one in restored):
-        raise StepFailed(f"persistence mode could not be restored: {restored[0].said}", host=reset.reset.host)
+    action = platform.reset(observation, gpus)
+    desk.tell(f"resetting {_described(gpus)} on {action.host}")
+    outcome = desk.change(action)
+    _judge(outcome, action.host)
     _wait_until_clean(desk, platform, options.seconds("settle"))
+    _persistence_is_back(desk, platform, gpus)
     return f"{len(gpus)} GPUs reset"
+
+
+def _persistence_is_back(desk: Desk, platform: Platform, before: tuple[Gpu, ...]) -> None:
+    """Read again, as everything else is."""
+    now = {gpu.uuid: gpu.persistence for gpu in platform.gpus(desk.situation.observation)}
+    lost = [gpu.bdf for gpu in before if gpu.persistence and not now.get(gpu.uuid)]
+    if lost:
+        host = platform.reset_host(desk.situation.observation)
+        raise StepFailed(
+            f"persistence mode was on and is not any more: GPU {', '.join(lost)}",
+            host=host,
+            hint=f"fleetops run {host} -- nvidia-smi -pm 1",
+        )
 
 
 def _nobody_holds(observation: Observation) -> None:
@@ -110,16 +119,12 @@ def _nobody_holds(observation: Observation) -> None:
         table = {process.pid: process for process in observation.node_facts.value(PROCESSES) or ()}
         first = table.get(holding[0].pid)
         state = " in D state (SIGKILL is queued)" if first and first.state == "D" else ""
-        raise StepFailed(
+        raise Refused(
             f"a reset cannot help while process {holding[0].pid}{state} holds {holding[0].path}",
+            guard="holders",
             host=observation.node.name,
-            hint=f"fleetops probe {observation.node.name}",
+            hint=f"fleetops kill {observation.node.name} ends the service; fleetops probe {observation.node.name}",
         )
-
-
-def _must(outcome: Outcome, action: Action) -> None:
-    if not outcome.ok:
-        raise StepFailed(f"{action.why}: {outcome.said}", host=action.host)
 
 
 def _judge(outcome: Outcome, host: str) -> None:

@@ -1,9 +1,10 @@
 """Rung 1: stop the service. TERM to its processes, a grace, KILL to what is left, zombie parents included."""
 
+from fleetops.engines.condition import is_wedged
 from fleetops.model.errors import Refused
-from fleetops.model.finding import Observation
 from fleetops.model.machine import Process
 from fleetops.model.plan import Action, PlannedStep
+from fleetops.steps.support.agreed import linked
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
 from fleetops.steps.support.signals import signal_command
 
@@ -12,10 +13,9 @@ _POLL_S = 1.0
 
 def plan(situation: Situation, options: Options) -> PlannedStep:
     """The processes as seen now; those seen when the step runs are what counts."""
-    observation = situation.observation
     found = situation.attribution.living
     node = situation.node_name
-    grace = _grace_s(observation, options)
+    grace = _grace_s(situation, options)
     return PlannedStep(
         step="stop-service",
         title="stop the service",
@@ -39,10 +39,10 @@ def run(desk: Desk, options: Options) -> str:
         raise Refused(stranger, guard="attribution", host=desk.situation.node_name)
     if not found:
         raise Skip("no process of the service is left")
-    node, grace = desk.situation.node_name, _grace_s(desk.situation.observation, options)
+    node, grace = desk.situation.node_name, _grace_s(desk.situation, options)
     desk.tell(f"TERM to {_described(found)}")
     desk.change(Action(host=node, command=signal_command("TERM", found), why="ask it to stop"))
-    left = _left_after(desk, grace)
+    left = _left_after(desk, found, grace)
     if left:
         desk.tell(f"KILL to {_described(left)}")
         desk.change(Action(host=node, command=signal_command("KILL", left), why="end what is left"))
@@ -53,23 +53,20 @@ def run(desk: Desk, options: Options) -> str:
     )
 
 
-def _left_after(desk: Desk, grace_s: float) -> tuple[Process, ...]:
-    """What is still there when the grace is over, or as soon as nothing is."""
+def _left_after(desk: Desk, found: tuple[Process, ...], grace_s: float) -> tuple[Process, ...]:
+    """What is still there of `found` and its offspring when the grace is over, or as soon as nothing is."""
     until = desk.now() + grace_s
     while True:
-        left = desk.look().attribution.living
+        left = linked(found, desk.look().attribution.living)
         if not left or desk.now() >= until:
             return left
         desk.wait(min(_POLL_S, max(0.0, until - desk.now())))
 
 
-def _grace_s(observation: Observation, options: Options) -> float:
+def _grace_s(situation: Situation, options: Options) -> float:
     """A service whose ranks are dead, or whose launcher is gone, has nothing left to finish gracefully."""
-    broken = any(
-        service.launcher is None or any(rank.process.is_zombie for rank in service.ranks)
-        for service in observation.services
-    )
-    return options.seconds("broken-grace" if broken else "grace")
+    targets = situation.attribution.services
+    return options.seconds("broken-grace" if targets and all(map(is_wedged, targets)) else "grace")
 
 
 def _strangers(situation: Situation) -> str:
@@ -79,6 +76,9 @@ def _strangers(situation: Situation) -> str:
         return f"the process table of {node} could not be read"
     if found.strangers is None:
         return f"who holds the GPUs of {node} could not be read"
+    if alike := [process for process in found.nominated if process.is_alive]:
+        named = ", ".join(f"{one.pid} ({one.title})" for one in alike[:3])
+        return f"{named} on {node} looks like the service's and cannot be shown to be: end it yourself, or let it be"
     if not found.strangers:
         return ""
     named = ", ".join(f"{one.pid} ({one.title})" for one in found.strangers[:3])
@@ -102,6 +102,7 @@ STEP = Step(
     plan=plan,
     run=run,
     guards=("identity", "protected"),
+    ends_service=True,
     options={
         "grace": OptionSpec(
             kind="duration", default=20, meaning="how long a whole service may take to stop by itself"

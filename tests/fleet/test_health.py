@@ -4,11 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from node_scenes import NODE, detokenizer, holders, launcher, listener, missing, observe, rank
+from node_scenes import NODE, detokenizer, holders, launcher, listener, missing, observe, process, rank
 
 from fleetops.checks import judge
+from fleetops.fleet import health
 from fleetops.fleet.health import judge_health
 from fleetops.model.errors import Refused, Unknown
+from fleetops.model.finding import Severity
 from fleetops.model.fleet import Inventory
 from fleetops.model.gpu import GPUS
 from fleetops.model.machine import HOLDERS, LISTENERS
@@ -50,8 +52,8 @@ def situation(*processes, facts=None, **options):
 
 
 def test_a_whole_service_that_generates_is_well():
-    health = judge_health(situation(*WHOLE, facts=SERVING), Service(ANSWER))
-    assert "4 tokens were generated" in health.well
+    found = judge_health(situation(*WHOLE, facts=SERVING), Service(ANSWER))
+    assert "4 tokens were generated" in found.well
 
 
 @pytest.mark.parametrize(
@@ -59,13 +61,15 @@ def test_a_whole_service_that_generates_is_well():
     [Answer(503, b""), Answer(200, b"{}"), TimeoutError(), ConnectionRefusedError()],
     ids=["503", "200 without tokens", "no answer", "refused"],
 )
-def test_processes_that_live_and_do_not_generate_are_not_well(answer):
-    health = judge_health(situation(*WHOLE, facts=SERVING), Service(answer))
-    assert health.well == ""
-    assert health.situation.findings[0].check == "not-generating"
+def test_processes_that_live_and_do_not_generate_are_not_well(answer, monkeypatch):
+    monkeypatch.setattr(health, "_PAUSE_S", 0)
+    found = judge_health(situation(*WHOLE, facts=SERVING), Service(answer))
+    assert found.well == ""
+    assert found.situation.findings[0].check == "not-generating"
 
 
-def test_one_silence_of_a_busy_server_is_not_believed():
+def test_one_silence_of_a_busy_server_is_not_believed(monkeypatch):
+    monkeypatch.setattr(health, "_PAUSE_S", 0)
     service = Service(TimeoutError(), ANSWER)
     assert judge_health(situation(*WHOLE, facts=SERVING), service).well
     assert service.asked == 2
@@ -83,10 +87,20 @@ def test_facts_that_are_missing_are_no_reason_to_act_and_no_health():
 
 
 def test_a_service_that_is_coming_up_is_left_to_come_up():
-    starting = (launcher(),)
-    with pytest.raises(Refused) as caught:
-        judge_health(situation(*starting), Service(ANSWER))
-    assert caught.value.guard == "starting"
+    young = round(3.5e6 * 100) - 1200
+    for processes in ((launcher(start_ticks=young),), (launcher(start_ticks=young), *WHOLE[1:])):
+        with pytest.raises(Refused, match="for 12 s") as caught:
+            judge_health(situation(*processes), Service(ConnectionRefusedError()))
+        assert caught.value.guard == "starting"
+
+
+def test_what_else_is_wrong_on_a_node_is_no_reason_to_end_a_service_that_serves():
+    bystander = process(900, "sglang::router", "python3", "-c", "...", pgid=900, sid=900)
+    wedged = process(800, "python3", "python3", "-m", "sglang.launch_server", "--tp", "2", "--port", "30001")
+    dead = replace(rank(0), pid=801, ppid=800, pgid=800, sid=800, state="Z", cmdline=(), threads=1)
+    scene = situation(*WHOLE, bystander, wedged, dead, facts=SERVING)
+    assert any(finding.severity is Severity.CRITICAL for finding in scene.findings)
+    assert judge_health(scene, Service(ANSWER)).well
 
 
 def test_without_a_profile_and_with_nothing_wrong_there_is_nothing_to_do():

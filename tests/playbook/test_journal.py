@@ -31,7 +31,7 @@ def test_the_files_are_private(journal: Journal):
 
 def test_evidence_is_never_overwritten_and_its_name_cannot_leave_the_folder(journal: Journal):
     assert journal.keep("../../etc/passwd", "text").parent == journal.folder
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FleetopsError, match="File exists"):
         journal.keep("../../etc/passwd", "other")
 
 
@@ -39,7 +39,7 @@ def test_a_run_without_an_end_is_told_as_unfinished(journal: Journal, tmp_path: 
     journal.write("intent", 2.0, argv=["kill"])
     [run] = list_runs(tmp_path)
     assert run.status == "unfinished"
-    assert "'intent'" in run.why
+    assert "intent" in run.why
 
 
 def test_a_line_cut_off_by_a_crash_loses_only_itself(journal: Journal):

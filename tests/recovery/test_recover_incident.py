@@ -63,7 +63,7 @@ def test_one_command_heals_the_incident(fleet, bystanders):
     served = fleet.look().services
     assert [len(service.ranks) for service in served] == [8]
     assert not any(rank.process.is_zombie for service in served for rank in service.ranks)
-    resets = [change for change in fleet.changes(result) if "--gpu-reset" in change]
+    resets = [change for change in fleet.changes(result) if "fleetops-reset-gpus" in change]
     assert [change[0] for change in resets] == ["pve-01"]
 
 

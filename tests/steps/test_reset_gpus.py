@@ -1,12 +1,16 @@
 """The reset: persistence mode restored whatever happens, the driver's words read, the facts deciding."""
 
+import os
+import signal
+import subprocess
+import time
 from dataclasses import replace
 
 import pytest
 from node_scenes import NODE, gpu, gpus, holders, hypervisor_readings, incident, missing, observe
 
 from fleetops.model.command import Command, Outcome
-from fleetops.model.errors import FleetopsError, Refused, StepFailed
+from fleetops.model.errors import Refused, StepFailed
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Inventory
 from fleetops.model.gpu import GPUS, Gpus
@@ -62,14 +66,10 @@ class Desk:
         return self.situation
 
     def change(self, action: Action) -> Outcome:
-        self.changed.append(" ".join(action.command.argv))
-        if "--gpu-reset" not in action.command.argv:
-            return Outcome(status=0)
+        self.changed.append(" ".join(action.command.argv[3:]))
         if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
-
-    restore = change
 
     def ask(self, host: str, command: Command) -> Outcome:
         raise AssertionError
@@ -89,36 +89,78 @@ def run(desk: Desk) -> str:
 
 
 def test_only_the_gpus_that_hold_memory_are_reset_by_uuid_on_the_hypervisor():
-    [off, reset, on] = plan(situation(node(held=(2, 5))), STEP.settle({})).actions
+    [reset] = plan(situation(node(held=(2, 5))), STEP.settle({})).actions
     assert reset.host == "pve-01"
-    assert reset.command.argv == ("nvidia-smi", "--gpu-reset", "-i", "GPU-2,GPU-5")
-    assert off.command.argv == ("nvidia-smi", "-pm", "0", "-i", "GPU-2,GPU-5")
-    assert on.command.argv == ("nvidia-smi", "-pm", "1", "-i", "GPU-2,GPU-5")
+    assert reset.command.argv[3:] == ("fleetops-reset-gpus", "GPU-2,GPU-5", "GPU-2,GPU-5")
 
 
-def test_persistence_mode_is_off_before_and_on_again_after():
-    desk = Desk(node(held=(0,)), node())
-    assert run(desk) == "1 GPUs reset"
-    assert [line.split()[1] for line in desk.changed] == ["-pm", "--gpu-reset", "-pm"]
-    assert desk.changed[-1] == "nvidia-smi -pm 1 -i GPU-0"
+def test_persistence_mode_is_read_again_afterwards():
+    lost = node()
+    on_host = lost.hypervisor_facts.value(GPUS)
+    off = Gpus(driver_version="570", gpus=tuple(replace(one, persistence=False) for one in on_host.gpus))
+    facts = replace(lost.hypervisor_facts, readings={**lost.hypervisor_facts.readings, GPUS.name: off})
+    with pytest.raises(StepFailed, match=r"persistence mode was on and is not any more: GPU 0000:10:00\.0"):
+        run(Desk(node(held=(0,)), replace(lost, hypervisor_facts=facts)))
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Outcome(status=255, stdout=IN_USE),
-        Outcome(status=0, stdout=IN_USE),
-        Outcome(status=15, stderr="GPU has fallen off the bus"),
-        Refused("a guard", guard="proxmox-lock"),
-        KeyboardInterrupt(),
-    ],
-    ids=["refused", "refused with status 0", "fallen off", "guard", "interrupted"],
-)
-def test_persistence_mode_is_restored_when_the_reset_does_not_happen(answer):
-    desk = Desk(node(held=(0,)), answer=answer)
-    with pytest.raises((FleetopsError, KeyboardInterrupt)):
-        run(desk)
-    assert desk.changed[-1] == "nvidia-smi -pm 1 -i GPU-0"
+NVIDIA_SMI = """#!/bin/sh
+echo "$*" >> "$CALLS"
+case "$1" in --gpu-reset) eval "$RESET" ;; esac
+"""
+
+
+@pytest.fixture
+def hypervisor(tmp_path, monkeypatch):
+    """A host whose nvidia-smi writes down its calls, and does to a reset what `RESET` says."""
+    tool = tmp_path / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(NVIDIA_SMI)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    monkeypatch.setenv("RESET", "true")
+    return tmp_path / "calls"
+
+
+def reset_argv() -> tuple[str, ...]:
+    return plan(situation(node(held=(0, 1))), STEP.settle({})).actions[0].command.argv
+
+
+CALLS = ["-pm 0 -i GPU-0,GPU-1", "--gpu-reset -i GPU-0,GPU-1", "-pm 1 -i GPU-0,GPU-1"]
+
+
+@pytest.mark.parametrize(("what", "status"), [("true", 0), ("exit 255", 255), ("exit 15", 15)])
+def test_persistence_mode_is_off_before_and_on_again_after_whatever_the_reset_says(
+    hypervisor, monkeypatch, what, status
+):
+    monkeypatch.setenv("RESET", what)
+    assert subprocess.run(reset_argv(), check=False, capture_output=True).returncode == status
+    assert hypervisor.read_text().splitlines() == CALLS
+
+
+def test_persistence_mode_comes_back_when_a_hanging_reset_runs_out_of_time(hypervisor, monkeypatch):
+    monkeypatch.setenv("RESET", "exec sleep 60")
+    running = subprocess.Popen(
+        reset_argv(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    while not (hypervisor.exists() and "--gpu-reset" in hypervisor.read_text()):
+        time.sleep(0.02)
+    os.killpg(running.pid, signal.SIGTERM)
+    running.communicate(timeout=20)
+    assert running.returncode == 143
+    assert hypervisor.read_text().splitlines() == CALLS
+
+
+def test_a_connection_that_goes_away_does_not_end_a_reset(hypervisor, monkeypatch):
+    monkeypatch.setenv("RESET", "sleep 0.3")
+    running = subprocess.Popen(
+        reset_argv(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    while not (hypervisor.exists() and "--gpu-reset" in hypervisor.read_text()):
+        time.sleep(0.02)
+    os.killpg(running.pid, signal.SIGHUP)
+    running.communicate(timeout=20)
+    assert hypervisor.read_text().splitlines() == CALLS
 
 
 def test_a_driver_that_refuses_is_quoted():
@@ -133,7 +175,7 @@ def test_an_answer_that_was_lost_is_decided_by_the_facts_and_not_repeated():
     still_dirty = Desk(node(held=(0,)), answer=lost)
     with pytest.raises(StepFailed, match="not clean"):
         run(still_dirty)
-    assert sum("--gpu-reset" in line for line in still_dirty.changed) == 1
+    assert len(still_dirty.changed) == 1
 
 
 def test_a_reset_that_says_done_and_did_nothing_fails():
@@ -170,9 +212,13 @@ def test_while_a_process_holds_the_device_no_reset_is_tried():
         )
     )
     desk = Desk(wedged)
-    with pytest.raises(StepFailed, match=r"4137 in D state .* holds"):
+    with pytest.raises(Refused, match=r"4137 in D state .* holds"):
         run(desk)
     assert desk.changed == []
+    alone = plan(situation(wedged), STEP.settle({}))
+    assert "4137 in D state" in alone.blocked
+    after_a_stop = replace(situation(wedged), service_ends_before=True)
+    assert plan(after_a_stop, STEP.settle({})).blocked == ""
 
 
 def test_gpus_that_cannot_be_read_are_not_reset():

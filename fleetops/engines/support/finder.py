@@ -185,11 +185,15 @@ def _orphaned(shape: Shape, table: ProcessTable, claimed: set[int]) -> list[Serv
 
     strays = {process.pid for process in table.processes if shape.is_worker(process) and free(process)}
     roots = [
-        p for p in table.processes if p.pid in strays and strays.isdisjoint(a.pid for a in table.ancestors(p))
+        p
+        for p in table.processes
+        if p.pid in strays
+        and strays.isdisjoint(a.pid for a in table.ancestors(p))
+        and not _is_raised(table, p)
     ]
     groups: dict[int, dict[int, Process]] = {}
     taken: set[int] = set()
-    for root in roots or [table.by_pid[pid] for pid in strays]:
+    for root in roots:
         members = [root, *table.descendants(root, below=free)]
         group = groups.setdefault(own_group(root), {})
         group.update({process.pid: process for process in members if process.pid not in taken})
@@ -200,6 +204,12 @@ def _orphaned(shape: Shape, table: ProcessTable, claimed: set[int]) -> list[Serv
         )
         group.update({process.pid: process for process in helpers})
     return [_service(shape, None, tuple(group.values()), None) for group in groups.values() if group]
+
+
+def _is_raised(table: ProcessTable, process: Process) -> bool:
+    """Whether a living parent still looks after it: a batch job's own engine, say, which is no orphan of a server."""
+    parent = table.by_pid.get(process.ppid)
+    return parent is not None and parent.is_alive and not protected(parent)
 
 
 def is_python_helper(process: Process) -> bool:

@@ -22,6 +22,7 @@ class Situation:
         observation: the latest facts of the node and its hypervisor.
         findings: what the checks conclude from them.
         before: the facts as they were when the run began.
+        service_ends_before: in a plan: an earlier step ends the service, so its processes will be gone.
     """
 
     inventory: Inventory
@@ -30,6 +31,7 @@ class Situation:
     before: Observation
     run_id: str
     waived: Mapping[str, str] = field(default_factory=dict)
+    service_ends_before: bool = False
 
     @property
     def attribution(self) -> Attribution:
@@ -135,6 +137,7 @@ class Step:
         guards: names of the guards that must hold, checked before each of its changes.
         plan: what it would do, from the present facts; pure.
         platform_guards: the guards of the node's platform hold for it too.
+        ends_service: after it, the service's processes are gone.
         relaunches: part of bringing the service up again, left out by `--no-relaunch`.
         run: do it; returns what was seen, in a few words. Raises StepFailed or Refused. Raises Skip when not needed.
     """
@@ -145,6 +148,7 @@ class Step:
     run: Callable[[Desk, Options], str]
     guards: tuple[str, ...] = ()
     platform_guards: bool = False
+    ends_service: bool = False
     relaunches: bool = False
     options: Mapping[str, OptionSpec] = field(default_factory=dict)
 

@@ -44,6 +44,9 @@ class Follower:
             self.node, shell(_FOLLOW, log, str(self._offset), pid, ticks, name="fleetops-follow")
         )
         head, _, new = outcome.stdout.partition("\n")
+        if outcome.timed_out:
+            desk.tell("the log could not be read in time; asking again")
+            return False
         if not outcome.ok or head not in {"alive", "dead"}:
             raise StepFailed(f"the log {log} could not be read: {outcome.said}", host=self.node)
         self.alive = head == "alive"
