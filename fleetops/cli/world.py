@@ -50,11 +50,15 @@ class World:
         if not args.lab:
             option: str | None = args.inventory
             return option
+        from fleetops.inventory.find import told_as_usage
         from fleetops.lab.paths import lab_inventory
 
         inventory = lab_inventory(self.environ)
-        if not inventory.exists():
-            raise UsageError(f"the embedded lab is not up: there is no {inventory}", hint="fleetops lab up")
+        with told_as_usage(inventory):
+            if not inventory.exists():
+                raise UsageError(
+                    f"the embedded lab is not up: there is no {inventory}", hint="fleetops lab up"
+                )
         return str(inventory)
 
     def connections(self, inventory: "Inventory") -> "Connections":
@@ -85,10 +89,15 @@ class World:
     def _own_state(self) -> Path:
         if named := self.environ.get("FLEETOPS_STATE"):
             return Path(named)
-        base = self.environ.get("XDG_STATE_HOME") or str(
-            Path(self.environ.get("HOME", "~")).expanduser() / ".local/state"
-        )
-        return Path(base) / "fleetops"
+        if named := self.environ.get("XDG_STATE_HOME"):
+            return Path(named) / "fleetops"
+        try:
+            return Path(self.environ.get("HOME") or "~").expanduser() / ".local/state/fleetops"
+        except RuntimeError as error:
+            raise FleetopsError(
+                f"there is no place for journals and records: HOME is not set, and uid {os.getuid()} has no home",
+                hint="set FLEETOPS_STATE, or `settings: {state: PATH}` in the inventory, to a writable folder",
+            ) from error
 
     def output(self, args: argparse.Namespace) -> "Output":
         """Where a command shows its results."""
@@ -96,13 +105,13 @@ class World:
 
         return Output(self.stdout, self.stderr, environ=self.environ, wants_json=args.json)
 
-    def confirm(self, question: str) -> bool:
-        """Ask on the terminal; `y` or `yes` proceeds. Raises Refused where there is nobody to ask."""
+    def confirm(self, question: str, *, hint: str = "look at it with --dry-run, then add --yes") -> bool:
+        """Ask on the terminal; `y` or `yes` proceeds. Raises Refused, with `hint`, where there is nobody to ask."""
         if not self.stdin.isatty():
             raise Refused(
                 "this changes something, and there is no terminal to ask on",
                 guard="confirmation",
-                hint="look at it with --dry-run, then add --yes",
+                hint=hint,
             )
         self.stderr.write(f"{question} [y/N] ")
         self.stderr.flush()

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,13 +77,16 @@ def up(folder: Path, *, bound: bool = False) -> Lab:
 
     A `bound` lab ends with the calling process, in whatever way that ends.
 
-    Raises LabUnavailable where the machine forbids it, LabFailed with what the supervisor said otherwise.
+    Raises LabUnavailable where the machine forbids it, UsageError where the folder cannot be used, LabFailed with
+    what the supervisor said otherwise.
     """
-    running = lab_process(folder)
+    with _usable(folder):
+        running = lab_process(folder)
     if running and running.is_alive:
         return _await(folder, running)
     check_machine()
-    _claim(folder)
+    with _usable(folder):
+        _claim(folder)
     provide(Layout(folder).share, os.environ)
     lab = _await(folder, _start(folder, bound=bound))
     record_history(Layout(folder).state)
@@ -90,11 +94,12 @@ def up(folder: Path, *, bound: bool = False) -> Lab:
 
 
 def down(folder: Path) -> bool:
-    """End the lab in `folder` and remove it; whether there was one. Raises LabFailed."""
-    if not folder.exists():
-        return False
-    _check_ours(folder)
-    process = lab_process(folder)
+    """End the lab in `folder` and remove it; whether there was one. Raises UsageError, LabFailed."""
+    with _usable(folder):
+        if not folder.exists():
+            return False
+        _check_ours(folder)
+        process = lab_process(folder)
     try:
         if process:
             process.end()
@@ -107,12 +112,13 @@ def down(folder: Path) -> bool:
 
 
 def find(folder: Path) -> Lab | None:
-    """The lab in `folder` if it is up."""
-    process = lab_process(folder)
-    record = Layout(folder).record
-    if not (process and process.is_alive and record.exists()):
-        return None
-    return Lab(folder, json.loads(record.read_text())["ports"])
+    """The lab in `folder` if it is up. Raises UsageError where that cannot be told."""
+    with _usable(folder):
+        process = lab_process(folder)
+        record = Layout(folder).record
+        if not (process and process.is_alive and record.exists()):
+            return None
+        return Lab(folder, json.loads(record.read_text())["ports"])
 
 
 def status(folder: Path) -> list[HostStatus]:
@@ -160,6 +166,18 @@ def _require(folder: Path) -> Lab:
     if lab is None:
         raise UsageError(f"no lab is up in {folder}", hint="fleetops lab up")
     return lab
+
+
+@contextmanager
+def _usable(folder: Path) -> Iterator[None]:
+    """A folder that may not be entered, made or written is a UsageError that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            f"the lab cannot use the folder {folder}: {error.strerror}",
+            hint="set FLEETOPS_LAB to a place where you may make a folder, or unset it",
+        ) from error
 
 
 def _claim(folder: Path) -> None:

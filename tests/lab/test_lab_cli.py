@@ -91,6 +91,30 @@ def test_misuse_is_told_and_changes_nothing(shared: Shell, words: tuple[str, ...
     assert "Traceback" not in done.stderr
 
 
+UNUSABLE = f"/tmp/{'x' * 300}"  # no file can have such a name, so nobody can even look
+
+
+@pytest.mark.parametrize(
+    ("action", "place"),
+    [
+        ("up", "/proc/lab"),
+        ("up", "/dev/null/lab"),
+        *((action, UNUSABLE) for action in ("up", "status", "down")),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_told_with_the_mend(action: str, place: str) -> None:
+    done = Shell(Path(place))("lab", action)
+    assert done.returncode == 2
+    assert f"the lab cannot use the folder {place}: " in done.stderr
+    assert "set FLEETOPS_LAB" in done.stderr
+
+
+def test_an_inventory_of_a_lab_that_cannot_be_looked_at_is_told() -> None:
+    done = Shell(Path(UNUSABLE))("probe", "--lab", "node-174")
+    assert done.returncode == 2
+    assert "/inventory: File name too long" in done.stderr
+
+
 def test_without_a_lab_each_action_says_how_to_get_one(own: Shell) -> None:
     for words in (("lab", "status"), ("lab", "break", "node-174", "zombies")):
         done = own(*words)
