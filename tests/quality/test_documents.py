@@ -23,6 +23,18 @@ def test_the_generated_pages_are_current() -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        "fleetops run [options] HOSTS [HOSTS ...] (-- COMMAND [ARGUMENT ...] | --shell LINE)",
+        'fleetops launch --profile P [--dry-run] [--yes] [--waive GUARD="REASON"] [NODES ...]',
+        "fleetops inventory check",
+    ],
+)
+def test_usage_lines_are_the_parsers_own_less_what_every_command_takes(usage: str) -> None:
+    assert usage in (ROOT / "docs/commands.md").read_text().splitlines()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(page: Path) -> None:
     targets = [target for target in LINK.findall(page.read_text()) if "://" not in target]
