@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from fleetops.engines import engine
 from fleetops.engines.attribution import target_services
-from fleetops.engines.condition import Condition, condition
 from fleetops.fleet.read import Sessions
 from fleetops.model.engine import Service
 from fleetops.model.errors import FleetopsError, Refused, Unknown
@@ -53,9 +52,13 @@ def judge_health(situation: Situation, sessions: Sessions) -> Health:
 
 
 def _whole_service(situation: Situation, profile: Profile) -> Service | None:
-    """The service on the profile's port, where all its ranks live, or are only just being started."""
+    """The service on the profile's port of which nothing is dead: whole, or with ranks that are still to come."""
     for service in target_services(situation.observation):
-        if service.port == profile.port and condition(service) in {Condition.WHOLE, Condition.STARTING}:
+        if (
+            service.port == profile.port
+            and service.launcher
+            and not any(one.is_zombie for one in service.processes)
+        ):
             return service
     return None
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from fleetops.engines import Engine, engine
 from fleetops.engines.condition import Condition, condition
-from fleetops.model.engine import LogReport
+from fleetops.model.engine import LogReport, Service
 from fleetops.model.errors import StepFailed, Unreachable
 from fleetops.model.fleet import Profile
 from fleetops.model.plan import PlannedStep
@@ -117,7 +117,7 @@ def _dead_ranks(desk: Desk, follower: Follower) -> str:
         for one in situation.observation.services
         if one.launcher and one.launcher.pid == follower.started.pid
     ]
-    if not any(condition(service) is Condition.WEDGED for service in ours):
+    if not any(_is_lost(service, ready=follower.report.ready) for service in ours):
         return ""
     told = [
         one.evidence
@@ -125,6 +125,13 @@ def _dead_ranks(desk: Desk, follower: Follower) -> str:
         if one.check in {"ranks-dead", "ghost-leaders", "memory-low"}
     ]
     return "; ".join(told) or "some of its ranks are dead"
+
+
+def _is_lost(service: Service, *, ready: bool) -> bool:
+    """While it comes up, ranks that are not there yet are no loss; dead ones always are."""
+    if ready:
+        return condition(service) is Condition.WEDGED
+    return any(rank.process.is_zombie for rank in service.ranks)
 
 
 def _answers(desk: Desk, of: Engine, profile: Profile) -> bool:
