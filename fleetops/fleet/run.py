@@ -1,21 +1,47 @@
 """Running one command on many hosts."""
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from typing import Protocol
 
-from fleetops.fleet.read import Sessions
 from fleetops.model.command import Command, Outcome
+from fleetops.model.errors import Interrupted, Unreachable, UsageError
 from fleetops.model.exit import Exit, worst
 from fleetops.model.fleet import Host
+from fleetops.model.nodeset import fold_names
 from fleetops.model.run import RunReport
+from fleetops.model.session import Session
 from fleetops.ssh import quote
 from fleetops.ssh.fanout import WIDTH, Result, fan_out
 
 SPARE_S = 60.0
 """How much longer than the command's deadline a host may take in all: jump hosts, login, a slow shell."""
 
+QUIT_S = quote.KILL_AFTER_S + 1.0
+"""How long an interrupted run takes at most to end what it started."""
+
+
+class EndableSession(Session, Protocol):
+    """A session that can end what it runs; `ssh.session.SshSession` is one."""
+
+    @property
+    def may_run_s(self) -> float:
+        """How much longer something that it started may run."""
+
+    def end_running(self, within_s: float) -> None:
+        """End what it runs, and start nothing any more."""
+
+
+class EndableSessions(Protocol):
+    """Whoever opens such sessions."""
+
+    def session(self, host: Host) -> EndableSession:
+        """The session to this host, opened when first asked for."""
+
 
 def run_on_hosts(
-    sessions: Sessions,
+    sessions: EndableSessions,
     hosts: Sequence[Host],
     command: Command,
     *,
@@ -25,24 +51,72 @@ def run_on_hosts(
     """The command on every host, `width` at a time; `on_result` sees each as it comes.
 
     A host that cannot be reached, or that never comes back, costs its own result only.
-    Raises UsageError, before any host is contacted, for a command that could not be sent.
+
+    Raises:
+        UsageError: the command could not be sent to any host, or what is wrong is not one host's matter.
+        Interrupted: on Ctrl-C, after ending what was under way as far as that can be done quickly.
     """
     quote.check(command)
     rounds = -(-len(hosts) // width)
+    under_way = _UnderWay(sessions, command)
     results = {}
-    for result in fan_out(
-        hosts,
-        lambda host: sessions.session(host).run(command),
-        width=width,
-        deadline_s=rounds * (command.deadline_s + SPARE_S),
-    ):
-        results[result.item.name] = result
-        if on_result:
-            on_result(result)
+    deadline_s = rounds * (command.deadline_s + SPARE_S)
+    try:
+        with closing(fan_out(hosts, under_way.run, width=width, deadline_s=deadline_s)) as coming:
+            for result in coming:
+                if isinstance(result.error, UsageError) and not result.error.host:
+                    raise result.error
+                results[result.item.name] = result
+                if on_result:
+                    on_result(result)
+    except KeyboardInterrupt:
+        raise under_way.interrupted() from None
     in_order = [results[host.name] for host in hosts]
     return RunReport(
         outcomes=tuple((r.item.name, r.value) for r in in_order if r.value is not None),
         failures=tuple((r.item.name, r.error) for r in in_order if r.error is not None),
+    )
+
+
+class _UnderWay:
+    """The sessions over which the command was started."""
+
+    def __init__(self, sessions: EndableSessions, command: Command) -> None:
+        self._sessions = sessions
+        self._command = command
+        self._used: dict[str, EndableSession] = {}
+        self._over = threading.Event()
+
+    def run(self, host: Host) -> Outcome:
+        session = self._sessions.session(host)
+        self._used[host.name] = session
+        if self._over.is_set():  # looked at after the line above: whoever sets it ends what it finds there
+            raise Unreachable(f"{host.name}: not started: the run is being ended", host=host.name)
+        return session.run(self._command)
+
+    def interrupted(self) -> Interrupted:
+        """End the command wherever it runs, and say where it may go on nevertheless. A second Ctrl-C ends the wait."""
+        self._over.set()
+        used = dict(self._used)
+        busy = {name: session for name, session in used.items() if session.may_run_s}
+        try:
+            for _ in fan_out(used.values(), lambda session: session.end_running(QUIT_S), deadline_s=QUIT_S):
+                pass
+        except KeyboardInterrupt:
+            pass
+        left_s = {name: session.may_run_s for name, session in used.items() if session.may_run_s}
+        return _interrupted(left_s, [name for name in busy if name not in left_s])
+
+
+def _interrupted(left_s: Mapping[str, float], ended: Sequence[str]) -> Interrupted:
+    ended_there = [f"ended on {fold_names(ended)}"] if ended else []
+    if not left_s:
+        return Interrupted("; ".join(["interrupted", *ended_there]))
+    names = fold_names(left_s)
+    may_run = f"the command may still run on {names}, for another {max(left_s.values()):.0f} s at most"
+    return Interrupted(
+        "; ".join(["interrupted", *ended_there, may_run]),
+        hint=f"look there before doing it again: fleetops probe {names}",
     )
 
 

@@ -74,5 +74,11 @@ class ConnectionLost(Unreachable):
 class HostKeyRefused(Unreachable):
     """The host's key is unknown or differs from the recorded one; nothing was sent."""
 
-    exit_code = Exit.REFUSED
     kind = "host-key"
+
+
+class Interrupted(FleetopsError):  # noqa: N818 - named for what the user reads
+    """The operator ended the run; the message says what may still be under way."""
+
+    exit_code = Exit.INTERRUPTED
+    kind = "interrupted"

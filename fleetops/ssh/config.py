@@ -1,9 +1,11 @@
 """The user's (or the inventory's) ssh_config, read once per run, and what it says of one server."""
 
+import getpass
 import glob
 import os
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from fabric import Config, Connection
@@ -16,6 +18,7 @@ from fleetops.model.fleet import Settings
 SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
 SYSTEM_KNOWN_HOSTS = Path("/etc/ssh/ssh_known_hosts")
 _DEEPEST_INCLUDE = 16
+_NO_HOME = Path("/nonexistent")  # what Debian gives a user without one
 
 
 class SshConfig:
@@ -25,7 +28,7 @@ class SshConfig:
     """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
-        self._home = Path(environ.get("HOME") or "~").expanduser()
+        self._home = _home(environ)
         self._settings = settings
         self.has_agent = bool(environ.get("SSH_AUTH_SOCK"))
         self._parsed = self._load(settings.ssh_config)
@@ -42,17 +45,31 @@ class SshConfig:
                 raise UsageError(f"{file}: {error}") from error
         return parsed
 
-    def connection(self, address: str, *, user: str = "", port: int | None = None) -> Connection:
+    def connection(
+        self, address: str, *, user: str = "", port: int | None = None, host: str = ""
+    ) -> Connection:
         """A Fabric connection, not opened, with what ssh_config says of `address`; what is given here wins.
 
+        Messages name it by `host`, where that is not the address itself.
+
         Raises:
-            UsageError: ssh_config (or the address) makes no sense for this server.
+            UsageError: ssh_config (or the address) makes no sense for this server, or no user is known for it.
         """
+        host = host or address
         config = Config(ssh_config=self._parsed, lazy=True)
         try:
-            return Connection(address, user=user or None, port=port, config=config, gateway=False)
+            with _any_local_user():
+                made = Connection(address, user=user or None, port=port, config=config, gateway=False)
         except (ValueError, KeyError) as error:
-            raise UsageError(f"{address}: ssh_config or the inventory makes no sense: {error}") from error
+            why = f"{host}: ssh_config or the inventory makes no sense for {address}: {error}"
+            raise UsageError(why, host=host) from error
+        if made.user is None:
+            raise UsageError(
+                f"{host}: no user is known to log in as at {address}, and uid {os.getuid()} has no name here",
+                hint="say `user:` in the inventory, or User in ssh_config",
+                host=host,
+            )
+        return made
 
     def known_hosts(self, connection: Connection) -> tuple[Path, ...]:
         """The known_hosts files that count for this server; the first one is where a new key is recorded."""
@@ -64,7 +81,36 @@ class SshConfig:
     def _expand(self, word: str) -> Path:
         if word.startswith("~/"):
             return self._home / word[2:]
-        return Path(word.replace("%d", str(self._home))).expanduser()
+        try:
+            return Path(word.replace("%d", str(self._home))).expanduser()
+        except RuntimeError as error:
+            raise UsageError(f"UserKnownHostsFile {word}: there is no such user") from error
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    try:
+        return Path(environ.get("HOME") or "~").expanduser()
+    except RuntimeError:  # no HOME, and a uid without an entry in passwd
+        return _NO_HOME
+
+
+@contextmanager
+def _any_local_user() -> Iterator[None]:
+    """A uid without a name (a container's, say) goes by its number meanwhile, as `ls -l` has it.
+
+    Paramiko asks who the local user is for every ssh_config, even where nothing in it depends on that.
+    """
+    try:
+        getpass.getuser()
+        named = True
+    except (KeyError, OSError):
+        named = False
+        os.environ["LOGNAME"] = str(os.getuid())
+    try:
+        yield
+    finally:
+        if not named:
+            del os.environ["LOGNAME"]
 
 
 def jumps_of(connection: Connection) -> list[str]:

@@ -7,7 +7,6 @@ from typing import Self
 
 from fleetops.model.errors import UsageError
 from fleetops.model.fleet import Host, Settings
-from fleetops.model.session import Session
 from fleetops.ssh.config import SshConfig, jumps_of
 from fleetops.ssh.known_hosts import KnownHosts
 from fleetops.ssh.link import Link
@@ -38,11 +37,11 @@ class Connections:
         self._config = SshConfig(settings, environ)
         self._known_hosts = KnownHosts()
         self._password = SudoPassword(ask_secret)
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, SshSession] = {}
         self._links: dict[tuple[str, ...], Link] = {}
         self._lock = threading.Lock()
 
-    def session(self, host: Host) -> Session:
+    def session(self, host: Host) -> SshSession:
         """The session to this host. Nothing is contacted yet. Raises UsageError where ssh_config makes no sense."""
         with self._lock:
             if host.name not in self._sessions:
@@ -55,7 +54,7 @@ class Connections:
             return self._link(host)
 
     def _link(self, host: Host) -> Link:
-        connection = self._config.connection(host.address, user=host.user, port=host.port)
+        connection = self._config.connection(host.address, user=host.user, port=host.port, host=host.name)
         way: tuple[str, ...] = ()
         via = None
         for hop in self._hops(jumps_of(connection), host):
@@ -69,18 +68,18 @@ class Connections:
         """The whole way: the first hop may itself need one."""
         way = list(hops)
         while hops:
-            hops = jumps_of(self._config.connection(hops[0]))
+            hops = jumps_of(self._config.connection(hops[0], host=host.name))
             way = [*hops, *way]
             if len(way) > _LONGEST_WAY:
                 raise UsageError(
-                    f"{host.name}: the ProxyJump of ssh_config goes round in a circle: {', '.join(way)}"
+                    f"{host.name}: the ProxyJump of ssh_config goes round in a circle: {', '.join(way)}",
+                    host=host.name,
                 )
         return way
 
     def _jump(self, way: tuple[str, ...], via: Link | None, host: Host) -> Link:
-        return self._remember(
-            way, self._config.connection(way[-1]), label=f"jump host {way[-1]}", trust=host.name, via=via
-        )
+        connection = self._config.connection(way[-1], host=host.name)
+        return self._remember(way, connection, label=f"jump host {way[-1]}", trust=host.name, via=via)
 
     def _remember(
         self, way: tuple[str, ...], connection: object, *, label: str, trust: str, via: Link | None

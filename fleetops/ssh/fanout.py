@@ -3,7 +3,7 @@
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -33,12 +33,13 @@ def fan_out(
     *,
     width: int = WIDTH,
     deadline_s: float | None = None,
-) -> Iterator[Result[Item, Value]]:
+) -> Generator[Result[Item, Value], None, None]:
     """Do `work` for every item on at most `width` threads, and yield results in the order in which they come.
 
     The threads are daemons: one that hangs keeps neither the others' results nor the process. What has not
     finished `deadline_s` after the start is given up with an Unreachable result. An exception that is not a
-    FleetopsError is a defect; it is raised here after all other results.
+    FleetopsError is a defect; it is raised here after all other results. Once the generator is closed, nothing new
+    is begun.
     """
     todo = list(items)
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from fleetops.model.errors import FleetopsError
+from fleetops.model.errors import FleetopsError, UsageError
 
 DEFAULT_PORT = 22
 
@@ -131,7 +131,7 @@ class KnownHosts:
         self._lock = threading.Lock()
 
     def entries(self, files: Sequence[Path], name: str) -> list[Entry]:
-        """What the files say of this name. Raises FleetopsError for a file that cannot be read."""
+        """What the files say of this name. Raises UsageError for a file that cannot be read."""
         return [entry for file in files for entry in self._file(file).find(name)]
 
     def verdict(self, files: Sequence[Path], name: str, key: HostKey) -> tuple[Verdict, str]:
@@ -171,7 +171,10 @@ def _read(file: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise FleetopsError(f"cannot read the known host keys in {file}: {error.strerror}") from error
+        raise UsageError(
+            f"cannot read the known host keys in {file}: {error.strerror}",
+            hint=f"make it readable for you: ls -l {file}",
+        ) from error
 
 
 def _append(file: Path, line: str) -> None:

@@ -1,5 +1,6 @@
 """What a finished exchange says of its commands."""
 
+import re
 from collections.abc import Sequence
 
 from fleetops.model.command import Command, Outcome
@@ -8,6 +9,10 @@ from fleetops.ssh.exchange import Exchange
 
 _TIMED_OUT = 124  # timeout(1): the command ended on SIGTERM
 _KILLED = 137  # the command, and timeout with it, ended on SIGKILL
+_NOT_STARTED = (126, 127)  # timeout(1): the command cannot be run, or there is none
+_WRAPPER_SAID = re.compile(
+    r"timeout: (?:failed to run command|can't execute) [‘'](.*)[’']: (.*\n?)", re.DOTALL
+)
 
 
 def run_outcome(command: Command, exchange: Exchange, status: int | None) -> Outcome:
@@ -38,11 +43,17 @@ def _outcome(
     return Outcome(
         status=status,
         stdout=quote.decode(out.content),
-        stderr=quote.decode(err.content),
+        stderr=_own_words(quote.decode(err.content), status),
         timed_out=status is None or ran_out(command, status, elapsed_s),
         truncated=out.truncated or err.truncated,
         duration_s=elapsed_s,
     )
+
+
+def _own_words(stderr: str, status: int | None) -> str:
+    """A program that cannot be started is told of as a shell would, not as by the `timeout` around it."""
+    said = _WRAPPER_SAID.fullmatch(stderr) if status in _NOT_STARTED else None
+    return f"{said[1]}: {said[2]}" if said else stderr
 
 
 def ran_out(command: Command, status: int, elapsed_s: float) -> bool:

@@ -2,13 +2,14 @@
 
 What travels is always the same few constant lines of POSIX `sh`; arguments join them single-quoted and nowhere
 else. Every call prints a marker (`NONCE:STATUS` and a newline) on both of its streams when it starts, so that what a
-login shell's start-up files print is told apart, and a batch prints one more after each of its parts.
+login shell's start-up files print is told apart, and a batch prints one more after each of its parts. The start marker
+of a single command carries the number of its shell's process, by which it can be ended early.
 """
 
 import secrets
 from collections.abc import Sequence
 
-from fleetops.model.command import Command
+from fleetops.model.command import Command, shell
 from fleetops.model.errors import UsageError
 
 KILL_AFTER_S = 2.0
@@ -20,8 +21,14 @@ GIVE_UP_AFTER_S = 2.0
 # The subshell is where stderr is pointed back to the caller's: what a shell itself says of a killed child ("Killed",
 # with the whole line in bash) is not the command's output.
 _RUN = (
-    'printf "%s:\\n" "$1"; printf "%s:\\n" "$1" >&2; shift; exec 3>&2 2>/dev/null; '
+    'printf "%s:%s\\n" "$1" "$$"; printf "%s:\\n" "$1" >&2; shift; exec 3>&2 2>/dev/null; '
     '(exec "$@") 2>&3 3>&-; exit "$?"'
+)
+# A `timeout` that gets SIGTERM does what it does at its deadline: SIGTERM to its process group, SIGKILL a little later.
+# The nonce in its command line proves that the process is still the one whose start marker gave this number.
+_END = (
+    'grep -qF -- "$1" "/proc/$2/cmdline" && for child in $(cat "/proc/$2/task/$2/children"); do '
+    'kill -TERM "$child"; done'
 )
 _READ_SCRIPT = 'printf "%s:\\n" "$1"; printf "%s:\\n" "$1" >&2; exec sh'
 
@@ -70,6 +77,11 @@ def command_line(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
         sudo: start it through sudo, which asks for a password with `ask_marker(nonce)` if it needs one.
     """
     return _line(_RUN, nonce, _bounded(command, KILL_AFTER_S), sudo=sudo)
+
+
+def end_command(nonce: str, shell_pid: str, *, root: bool) -> Command:
+    """What ends a call early that `command_line` started under this nonce, as its deadline would."""
+    return shell(_END, nonce, shell_pid, deadline_s=KILL_AFTER_S, root=root)
 
 
 def batch_line(nonce: str, *, sudo: bool = False) -> bytes:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 
 import paramiko
 
@@ -17,6 +17,7 @@ from fleetops.ssh.link import Link
 from fleetops.ssh.outcomes import batch_outcomes, run_outcome
 from fleetops.ssh.streams import Sections, Text
 from fleetops.ssh.sudo import SudoDialogue, SudoPassword
+from fleetops.ssh.underway import UnderWay
 
 OPEN_S = 15.0
 """How long a host may take to open a channel, or to take a call."""
@@ -36,6 +37,7 @@ class SshSession:
         self._name = name
         self._link = link
         self._password = password
+        self._under_way = UnderWay(name)
         self._places = threading.BoundedSemaphore(_SESSIONS_AT_ONCE)
 
     @property
@@ -59,11 +61,42 @@ class SshSession:
             Sections(nonce, [command.limit_bytes], closed=False, tap=Text(on_output) if on_output else None)
             for _ in range(2)
         )
-        with self._call(line, nonce, sudo=sudo) as (channel, dialogue):
+        longest_s = command.deadline_s + quote.KILL_AFTER_S
+        sending = self._under_way.call(nonce, out, root=command.root, longest_s=longest_s)
+        return self._exchange(command, line, nonce, (out, err), sending)
+
+    def end_running(self, within_s: float) -> None:
+        """End what `run` has under way, as its deadline would, and wait for that; nothing new can be run any more.
+
+        `may_run_s` says afterwards whether it helped. A command so long that it travelled as a batch is not ended.
+        """
+        for call in self._under_way.stop():
+            if call.shell_pid:
+                ending = quote.end_command(call.nonce, call.shell_pid, root=call.root)
+                nonce = quote.new_nonce()
+                line = quote.command_line(ending, nonce, sudo=self._needs_sudo(ending))
+                streams = [Sections(nonce, [ending.limit_bytes], closed=False) for _ in range(2)]
+                self._exchange(ending, line, nonce, streams, nullcontext())
+        self._under_way.await_none(within_s)
+
+    @property
+    def may_run_s(self) -> float:
+        """How much longer something that `run` started may run on the host: 0 where nothing does."""
+        return self._under_way.left_s
+
+    def _exchange(
+        self,
+        command: Command,
+        line: bytes,
+        nonce: str,
+        streams: Sequence[Sections],
+        sending: AbstractContextManager[None],
+    ) -> Outcome:
+        sudo = self._needs_sudo(command)
+        with self._call(line, nonce, sudo=sudo, sending=sending) as (channel, dialogue):
             exchange = Exchange(
                 channel,
-                out,
-                err,
+                *streams,
                 stdin=quote.encode(command.stdin),
                 allowances_s=(START_S, command.deadline_s + quote.KILL_AFTER_S + GRACE_S),
                 batch=False,
@@ -101,7 +134,10 @@ class SshSession:
         limits = [command.limit_bytes for command in commands]
         out, err = (Sections(nonce, limits, closed=True) for _ in range(2))
         spare_s = quote.KILL_AFTER_S + quote.GIVE_UP_AFTER_S + GRACE_S
-        with self._call(quote.batch_line(nonce, sudo=sudo), nonce, sudo=sudo) as (channel, dialogue):
+        longest_s = sum(command.deadline_s + spare_s for command in commands)
+        sending = self._under_way.call(nonce, out, root=sudo, longest_s=longest_s)
+        line = quote.batch_line(nonce, sudo=sudo)
+        with self._call(line, nonce, sudo=sudo, sending=sending) as (channel, dialogue):
             exchange = Exchange(
                 channel,
                 out,
@@ -143,21 +179,15 @@ class SshSession:
 
     @contextmanager
     def _call(
-        self, line: bytes, nonce: str, *, sudo: bool
+        self, line: bytes, nonce: str, *, sudo: bool, sending: AbstractContextManager[None]
     ) -> Iterator[tuple[paramiko.Channel, SudoDialogue | None]]:
-        """A channel on which `line` has been started, closed afterwards."""
-        with self._places:
-            channel = self._open()
-            try:
-                self._start(channel, line)
-                yield (
-                    channel,
-                    SudoDialogue(self._password, nonce=nonce, host=self._name, user=self._link.user)
-                    if sudo
-                    else None,
-                )
-            finally:
-                channel.close()
+        """A channel on which `line` has been started, closed afterwards; `sending` is around from then on."""
+        dialogue = (
+            SudoDialogue(self._password, nonce=nonce, host=self._name, user=self._link.user) if sudo else None
+        )
+        with self._places, closing(self._open()) as channel, sending:
+            self._start(channel, line)
+            yield channel, dialogue
 
     def _open(self) -> paramiko.Channel:
         """A channel for a call. Nothing was sent yet, so what fails is tried again while that can help.

@@ -4,10 +4,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleetops.model.errors import FleetopsError
+from fleetops.model.errors import FleetopsError, HostKeyRefused
+from fleetops.model.exit import Exit
 from fleetops.ssh.config import SYSTEM_KNOWN_HOSTS
 from fleetops.ssh.known_hosts import HostKey, Verdict
 from fleetops.ssh.link import Link
+
+
+class KeyContradicts(HostKeyRefused):
+    """The key that is to be recorded contradicts the record: `trust` never settles that."""
+
+    exit_code = Exit.REFUSED
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,7 @@ def trust(link: Link, accept: Callable[[Presented], bool]) -> Iterator[tuple[Pre
     Yields each with whether it is on record now, and goes no further than the first that is not.
 
     Raises:
-        HostKeyRefused: another key is on record for this server, or this one is revoked; nothing is changed.
+        KeyContradicts: another key is on record for this server, or this one is revoked; nothing is changed.
         Unreachable: it could not be met.
         FleetopsError: its key cannot be recorded.
     """
@@ -61,7 +68,8 @@ def _meet(link: Link) -> Presented:
     key = link.greet()
     verdict, place = link.verdict(key)
     if verdict in {Verdict.CHANGED, Verdict.REVOKED}:
-        raise link.refusal(key, verdict, place)
+        error = link.refusal(key, verdict, place)
+        raise KeyContradicts(error.message, hint=error.hint, host=error.host)
     file = link.files[0]
     if verdict is Verdict.UNKNOWN and file == SYSTEM_KNOWN_HOSTS:
         raise FleetopsError(

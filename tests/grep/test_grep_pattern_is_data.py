@@ -89,9 +89,9 @@ def through_sh(command: Command, home: Path) -> Outcome:
         check=False,
     )
     out, err = (data.decode("utf-8", "surrogateescape") for data in (ran.stdout, ran.stderr))
-    mark = f"{NONCE}:\n"
-    assert out.startswith(mark)
-    return Outcome(status=ran.returncode, stdout=out.removeprefix(mark), stderr=err.removeprefix(mark))
+    mark, _, out = out.partition("\n")
+    assert mark.startswith(f"{NONCE}:")
+    return Outcome(status=ran.returncode, stdout=out, stderr=err.removeprefix(f"{NONCE}:\n"))
 
 
 def search(node: Path, folder: str, **options: object) -> SourceAnswer:

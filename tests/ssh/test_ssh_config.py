@@ -1,5 +1,7 @@
 """What ssh_config says of a server, and that the inventory wins."""
 
+import os
+
 import pytest
 
 from fleetops.model.errors import UsageError
@@ -103,6 +105,41 @@ def test_known_hosts_files_in_their_order(home):
         own / "other",
         home.__class__("/elsewhere"),
     )
+
+
+@pytest.fixture
+def nameless(monkeypatch):
+    """A uid that passwd does not know, in an environment that has no name for it either."""
+
+    def unknown(uid):
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("nameless")
+def test_a_nameless_user_needs_no_name_where_the_login_is_given(home):
+    text = "Host node-175\n  User operator\nHost *\n  IdentityFile ~/.ssh/key\n"
+    found = config(home, text)
+    assert found.connection("node-174", user="root").user == "root"
+    assert found.connection("node-175").user == "operator"
+    assert "LOGNAME" not in os.environ
+
+
+@pytest.mark.usefixtures("nameless")
+def test_a_nameless_user_without_a_login_is_told_which_host_lacks_one(home):
+    with pytest.raises(UsageError, match=r"^node-174: no user is known") as caught:
+        config(home, "Host *\n  IdentityFile ~/.ssh/key\n").connection("10.1.230.174", host="node-174")
+    assert "user:" in caught.value.hint
+    assert caught.value.host == "node-174"
+
+
+@pytest.mark.usefixtures("nameless")
+def test_a_nameless_user_needs_no_home():
+    found = SshConfig(Settings(), {})
+    assert found.connection("node-174", user="root").user == "root"
 
 
 def test_fabrics_own_configuration_files_have_no_say(home, monkeypatch):

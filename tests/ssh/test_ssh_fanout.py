@@ -23,6 +23,21 @@ def test_nothing_to_do_is_done():
     assert list(fan_out([], lambda item: item)) == []
 
 
+def test_nothing_is_begun_once_it_is_closed():
+    begun, release = [], threading.Event()
+
+    def work(number):
+        begun.append(number)
+        if number:
+            release.wait(10)
+
+    coming = fan_out(range(50), work, width=2)
+    next(coming)
+    coming.close()
+    release.set()
+    assert len(begun) <= 4
+
+
 def test_no_more_than_width_at_a_time():
     lock, now, most = threading.Lock(), [0], [0]
 

@@ -8,6 +8,7 @@ from ssh_site import ADDRESS, free_port, make_key, node
 
 from fleetops.model.command import Command
 from fleetops.model.errors import FleetopsError, HostKeyRefused, Unreachable
+from fleetops.model.exit import Exit
 from fleetops.ssh.trust import trust
 
 TRUE = Command(argv=("true",))
@@ -62,8 +63,9 @@ def test_a_different_key_on_record_is_never_replaced(site):
     server = site.serve(known=False)
     before = f"[{ADDRESS}]:{server.port} {make_key(site.folder / 'other')}\n"
     site.known_hosts.write_text(before)
-    with site.connections() as connections, pytest.raises(HostKeyRefused, match="CHANGED"):
+    with site.connections() as connections, pytest.raises(HostKeyRefused, match="CHANGED") as refused:
         list(trust(connections.link(node(server)), lambda _: pytest.fail("asked")))
+    assert refused.value.exit_code is Exit.REFUSED
     assert site.known_hosts.read_text() == before
 
 
