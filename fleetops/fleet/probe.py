@@ -57,23 +57,27 @@ def probe_nodes(
 
 def report_on(sessions: Sessions, observation: Observation) -> Report:
     """Ask the service's readiness endpoint where its port listens; judge, and add up."""
+    quiet = silence(observation.node_facts)
+    outside = silence(observation.hypervisor_facts) if observation.hypervisor_facts else None
+    hints = [gap.hint for gap in (quiet, outside) if gap and gap.hint]
     return Report(
         node=observation.node,
         observation=observation,
         summary=summarise(observation, ask_port(sessions, observation)),
         findings=judge(observation),
         engine_title=engine(observation.node.engine).title,
-        error=silence(observation.node_facts),
+        error=quiet.why if quiet else "",
+        hint=hints[0] if hints else "",
     )
 
 
-def silence(facts: Facts) -> str:
-    """Why the host said nothing at all; "" where it said something."""
+def silence(facts: Facts) -> Missing | None:
+    """Why the host said nothing at all; None where it said something."""
     readings = list(facts.readings.values())
     gaps = [
         reading for reading in readings if isinstance(reading, Missing) and reading.gap is Gap.UNREACHABLE
     ]
-    return gaps[0].why if gaps and len(gaps) == len(readings) else ""
+    return gaps[0] if gaps and len(gaps) == len(readings) else None
 
 
 def ask_port(sessions: Sessions, observation: Observation) -> PortUse | None:

@@ -25,7 +25,7 @@ def read_facts(
     try:
         outcomes = sessions.session(host).batch([fact.command for fact in facts])
     except FleetopsError as error:
-        gap = Missing(Gap.UNREACHABLE, error.message)
+        gap = Missing(Gap.UNREACHABLE, error.message, error.hint)
         return Facts(host.name, at, {fact.key.name: gap for fact in facts})
     readings = {fact.key.name: fact.read(outcome) for fact, outcome in zip(facts, outcomes, strict=True)}
     return Facts(host.name, at, readings)

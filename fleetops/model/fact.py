@@ -21,10 +21,11 @@ class Gap(Enum):
 
 @dataclass(frozen=True)
 class Missing:
-    """A fact without a value: which gap, and what was seen instead."""
+    """A fact without a value: which gap, what was seen instead, and what to do about it where that is known."""
 
     gap: Gap
     why: str
+    hint: str = ""
 
     def __str__(self) -> str:
         return f"{self.gap.value}: {self.why}" if self.why else self.gap.value

@@ -82,6 +82,8 @@ def _host_json(report: Report) -> dict[str, Any]:
         "facts": jsonable(observation.node_facts.readings),
         "at": observation.node_facts.at,
         "hypervisor": {"host": outside.host, "facts": jsonable(outside.readings)} if outside else None,
+        "error": report.error,
+        "hint": report.hint,
     }
 
 

@@ -14,6 +14,7 @@ from fleetops.model.finding import Baseline, Finding, Observation, Severity
 from fleetops.model.fleet import Host, Inventory
 from fleetops.model.report import Report, Verdict
 from fleetops.model.session import Answer
+from fleetops.render.probe import probe_json, probe_screen
 
 
 @dataclass
@@ -28,7 +29,9 @@ class Door:
         raise AssertionError("probe runs no single commands")
 
     def batch(self, commands: Sequence[Command]) -> list[Outcome]:
-        raise Unreachable("no answer from 10.1.230.174 in 5 s", host=self.host)
+        raise Unreachable(
+            "no answer from 10.1.230.174 in 5 s", hint="fleetops trust node-174", host=self.host
+        )
 
     def request(
         self, port: int, method: str, path: str, body: bytes | None = None, *, deadline_s: float = 10.0
@@ -115,13 +118,16 @@ def test_a_node_that_does_not_answer_has_a_report(idle: Observation) -> None:
     (report,) = probe_nodes(Doors(Door({})), inventory, [idle.node], Nothing())
     assert report.summary.verdict is Verdict.UNKNOWN
     assert report.error == "no answer from 10.1.230.174 in 5 s"
+    assert report.hint == "fleetops trust node-174"
+    assert probe_screen([report], 100).plain.splitlines()[-1] == "  fleetops trust node-174"
+    assert probe_json([report])["hosts"][0]["hint"] == "fleetops trust node-174"
     assert exit_code([report]) == Exit.UNKNOWN
 
 
 def test_a_node_that_answered_in_part_is_not_silent() -> None:
     gone = Missing(Gap.UNREACHABLE, "no answer")
-    assert silence(Facts("node-174", 0.0, {"memory": gone, "gpus": gone})) == "no answer"
-    assert silence(Facts("node-174", 0.0, {"memory": gone, "gpus": 8})) == ""
+    assert silence(Facts("node-174", 0.0, {"memory": gone, "gpus": gone})) == gone
+    assert silence(Facts("node-174", 0.0, {"memory": gone, "gpus": 8})) is None
 
 
 def finding(severity: Severity) -> Finding:
