@@ -90,8 +90,8 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     if output.wants_json:
         output.json(run_json(report, command))
     else:
-        for line in run_screen(report, command):
-            output.show(line if output.is_terminal else line.plain)
+        for piece in run_screen(report, command):
+            output.show(piece if output.is_terminal or isinstance(piece, str) else piece.plain)
     return exit_code(report)
 
 

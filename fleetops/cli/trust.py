@@ -1,20 +1,28 @@
 """`fleetops trust`: show a host's key and put it on record."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fleetops.cli.world import World
-from fleetops.model.errors import FleetopsError
+from fleetops.model.errors import FleetopsError, UsageError
 from fleetops.model.exit import Exit, worst
 
 if TYPE_CHECKING:
+    from fleetops.model.fleet import Host
     from fleetops.render.output import Output
-    from fleetops.ssh.link import Link
+    from fleetops.ssh.connections import Connections
     from fleetops.ssh.trust import Presented
 
 NAME = "trust"
 SUMMARY = "show a host's SSH key and put it on record"
+
+_UNASKED = "compare the fingerprint with the host's own (ssh-keygen -l, on its console), then add --yes"
+_ENDINGS = {
+    "known": "already on record in {file}",
+    "recorded": "recorded in {file}",
+    "declined": "not recorded",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, world: World) -> Exit:
-    """Meet each host, and every jump host on the way to it; one that fails does not keep the others back."""
+    """Meet each host, and every jump host on the way to it; what was recorded before an error is said all the same."""
     from fleetops.inventory import select_hosts
 
     inventory = world.inventory(args)
@@ -34,38 +42,49 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     hosts = select_hosts(inventory, args.hosts, of="all")
     entries: list[dict[str, Any]] = []
     codes: list[Exit] = []
-    with world.connections(inventory) as connections:
-        for host in hosts:
-            try:
-                for entry in _trust(connections.link(host), args, world, output):
-                    entries.append(entry)
-                    codes.append(Exit.REFUSED if entry["status"] == "declined" else Exit.FINE)
-            except FleetopsError as error:
-                if len(hosts) == 1:
-                    raise
-                entries.append(_failure(host.name, error))
-                codes.append(error.exit_code)
-                output.note(f"error: {error.message}" + (f"\n hint: {error.hint}" if error.hint else ""))
-    if output.wants_json:
-        output.json({"schema": "fleetops.trust/1", "hosts": entries})
+    try:
+        with world.connections(inventory) as connections:
+            for entry, code in _trust_all(connections, hosts, args, world, output):
+                entries.append(entry)
+                codes.append(code)
+    finally:
+        if entries:
+            _show(entries, output)
     return worst(codes)
 
 
+def _trust_all(
+    connections: "Connections",
+    hosts: "Sequence[Host]",
+    args: argparse.Namespace,
+    world: World,
+    output: "Output",
+) -> Iterator[tuple[dict[str, Any], Exit]]:
+    """An entry and its exit code for every server; a host that fails does not keep the others back."""
+    for host in hosts:
+        try:
+            for entry in _trust(connections, host, args, world, output):
+                yield entry, Exit.REFUSED if entry["status"] == "declined" else Exit.FINE
+        except FleetopsError as error:
+            if len(hosts) == 1 or (isinstance(error, UsageError) and not error.host):
+                raise
+            output.note(f"error: {error.message}" + (f"\n hint: {error.hint}" if error.hint else ""))
+            yield _failure(host.name, error), error.exit_code
+
+
 def _trust(
-    link: "Link", args: argparse.Namespace, world: World, output: "Output"
+    connections: "Connections", host: "Host", args: argparse.Namespace, world: World, output: "Output"
 ) -> Iterator[dict[str, Any]]:
-    """An entry for every server on the way to one host, each shown when it is dealt with."""
+    """An entry for every server on the way to one host."""
     from fleetops.ssh.trust import trust
 
     def accept(presented: "Presented") -> bool:
         output.note(f"{presented.server} presents {presented.key.type} {presented.key.fingerprint}")
-        return args.yes or world.confirm(f"Record it for {presented.record_name} in {presented.file}?")
+        question = f"Record it for {presented.record_name} in {presented.file}?"
+        return args.yes or world.confirm(question, hint=_UNASKED)
 
-    for presented, is_recorded in trust(link, accept):
-        entry = _entry(presented, is_recorded=is_recorded)
-        if not output.wants_json:
-            output.show(_line(entry))
-        yield entry
+    for presented, is_recorded in trust(connections.link(host), accept):
+        yield _entry(presented, is_recorded=is_recorded)
 
 
 def _failure(host: str, error: FleetopsError) -> dict[str, Any]:
@@ -84,10 +103,13 @@ def _entry(presented: "Presented", *, is_recorded: bool) -> dict[str, Any]:
     }
 
 
-def _line(entry: dict[str, Any]) -> str:
-    words = {
-        "known": f"already on record in {entry['file']}",
-        "recorded": f"recorded in {entry['file']}",
-        "declined": "not recorded",
-    }
-    return f"{entry['host']}   {entry['type']} {entry['fingerprint']}   {words[entry['status']]}"
+def _show(entries: Sequence[dict[str, Any]], output: "Output") -> None:
+    """One object; or one line for each server that was met, in columns."""
+    if output.wants_json:
+        output.json({"schema": "fleetops.trust/1", "hosts": entries})
+        return
+    met = [entry for entry in entries if "fingerprint" in entry]
+    host, kind = (max((len(entry[name]) for entry in met), default=0) for name in ("host", "type"))
+    for entry in met:
+        key = f"{entry['type']:<{kind}} {entry['fingerprint']}"
+        output.show(f"{entry['host']:<{host}}   {key}   {_ENDINGS[entry['status']].format(**entry)}")

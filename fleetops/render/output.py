@@ -1,16 +1,19 @@
 """Where results go: data on stdout, everything else on stderr; Rich on a terminal, plain text when piped."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from fleetops.render.plain import safe
 
 __all__ = ["Output", "safe"]
 
 _PIPED_WIDTH = 160
+_UNDECODABLE = re.compile(r"[\ud800-\udfff]")
 
 
 class Output:
@@ -57,7 +60,7 @@ class Output:
     def show(self, renderable: RenderableType = "") -> None:
         """Print data for a person. A str is printed as it is: no markup, no highlighting, no wrapping."""
         if isinstance(renderable, str):
-            self._out.print(renderable, markup=False, highlight=False, soft_wrap=True)
+            self._out.print(_Verbatim(renderable), crop=False)
         elif self.is_terminal:
             self._out.print(renderable)
         else:
@@ -68,14 +71,23 @@ class Output:
             self._stdout.write("\n".join(line.rstrip(" ") for line in lines))
 
     def json(self, body: Mapping[str, Any]) -> None:
-        """Print one JSON object."""
-        self._stdout.write(
-            json.dumps(body, ensure_ascii=False, default=str).encode("utf-8", "replace").decode() + "\n"
-        )
+        """Print one JSON object. A byte that is no character is spelled out, as it is for a person."""
+        text = json.dumps(body, ensure_ascii=False, default=str)
+        self._stdout.write(_UNDECODABLE.sub(lambda byte: "\\" + safe(byte.group()), text) + "\n")
 
     def note(self, text: str) -> None:
         """Say something beside the data, on stderr."""
         self._err.print(safe(text), markup=False, highlight=False, soft_wrap=True)
+
+
+class _Verbatim:
+    """Text handed on in one piece: Rich would lay out a million lines for a minute. What moves below it stays below."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        yield Segment(f"{self._text}\n")
 
 
 class _Console(Console):

@@ -30,6 +30,7 @@ def run_json(report: RunReport, command: Command) -> dict[str, Any]:
                 "stderr": group.value[2],
                 "timed_out": group.value[3],
                 "truncated": group.value[4],
+                "limit_bytes": command.limit_bytes,
             }
             for group in fold((host, _answer(outcome)) for host, outcome in report.outcomes)
         ],
@@ -40,8 +41,8 @@ def run_json(report: RunReport, command: Command) -> dict[str, Any]:
     }
 
 
-def run_screen(report: RunReport, command: Command) -> Iterator[Text]:
-    """The report for a person, line by line."""
+def run_screen(report: RunReport, command: Command) -> Iterator[Text | str]:
+    """The report for a person, piece by piece: a line with its styles, or all that a host printed, ready to show."""
     groups = fold((host, _answer(outcome)) for host, outcome in report.outcomes)
     failures = fold((host, _failure(host, error)) for host, error in report.failures)
     labels = [group.label for group in groups] + [failure.label for failure in failures]
@@ -50,7 +51,7 @@ def run_screen(report: RunReport, command: Command) -> Iterator[Text]:
         if place:
             yield Text()
         yield _header(label.ljust(column), len(group.hosts)).append_text(_ending(group.value, command))
-        yield from _body(group.value)
+        yield from _body(group.value, command.limit_bytes)
     for place, failure in enumerate(failures):
         if groups or place:
             yield Text()
@@ -78,18 +79,30 @@ def _header(label: str, count: int) -> Text:
 
 def _ending(answer: Answer, command: Command) -> Text:
     status, stdout, stderr, timed_out, truncated = answer
-    if timed_out:
+    if status is None:
+        ending = Text(f"no end within {command.deadline_s:g} s, and no word since", style="bold magenta")
+    elif timed_out:
         ending = Text(f"no end within {command.deadline_s:g} s, ended there", style="bold magenta")
     elif status:
         ending = Text(f"exit {status}", style="bold red")
     else:
         ending = Text("ok" if stdout or stderr else "ok, no output", style="green")
-    return ending.append(f"{_GAP}more came than was kept", style="yellow") if truncated else ending
+    if truncated:
+        ending.append(f"{_GAP}only the first {command.limit_bytes:,} bytes kept", style="yellow")
+    return ending
 
 
-def _body(answer: Answer) -> Iterator[Text]:
-    _, stdout, stderr, *_ = answer
-    for line in safe(stdout).splitlines():
-        yield Text(f"  {line}")
-    for line in safe(stderr).splitlines():
-        yield Text(f"  {_STDERR}", style="red").append(line, style="not bold default")
+def _body(answer: Answer, limit_bytes: int) -> Iterator[Text | str]:
+    """Both streams, each in one piece: what is megabytes long is not laid out line by line."""
+    _, stdout, stderr, _, truncated = answer
+    for text, mark in ((stdout, "  "), (stderr, f"  {_STDERR}")):
+        if text:
+            yield mark + safe(text).removesuffix("\n").replace("\n", f"\n{mark}")
+        if truncated and _is_full(text, limit_bytes):
+            words = f"  ... cut here, after {limit_bytes:,} bytes; the rest was dropped"
+            yield Text(words, style="yellow")
+
+
+def _is_full(text: str, limit_bytes: int) -> bool:
+    """Whether this is the stream of which more came than was kept."""
+    return len(text.encode("utf-8", "surrogateescape")) >= limit_bytes

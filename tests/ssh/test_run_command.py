@@ -3,6 +3,7 @@
 import getpass
 import io
 import json
+import time
 
 import pytest
 from ssh_site import ADDRESS, free_port, make_key
@@ -124,11 +125,50 @@ def test_misuse_is_2_with_words(fleet, argv, words):
     assert "Traceback" not in err
 
 
-def test_a_changed_key_refuses_with_5(fleet):
+def test_a_host_with_a_changed_key_could_not_be_asked_and_trust_refuses_it(fleet):
     fleet.known_hosts.write_text(fleet.record.split()[0] + " " + make_key(fleet.folder / "other") + "\n")
     code, out, _ = fleet.type_in("run", "node-1", "--", "true")
-    assert code == 5
+    assert code == 3
     assert "CHANGED" in out
+    code, out, err = fleet.type_in("trust", "node-1", "--yes")
+    assert (code, out) == (5, "")
+    assert "CHANGED" in err
+
+
+def test_known_hosts_that_cannot_be_read_is_one_usage_error(fleet):
+    fleet.known_hosts.unlink()
+    fleet.known_hosts.mkdir()
+    for words in (("run", "*", "--", "true"), ("trust", "*", "--yes")):
+        code, out, err = fleet.type_in(*words)
+        assert (code, out) == (2, "")
+        assert err.count("cannot read the known host keys") == 1
+
+
+def test_a_program_that_does_not_exist_is_said_without_what_runs_it(fleet):
+    code, out, _ = fleet.type_in("run", "node-1", "--", "no-such-program")
+    assert (code, out) == (1, "node-1   exit 127\n  2> no-such-program: No such file or directory\n")
+
+
+def test_json_keeps_bytes_that_are_no_characters_visible(fleet):
+    _, out, _ = fleet.type_in("run", "node-1", "--json", "--", "printf", r"caf\351 ok")
+    assert json.loads(out)["answers"][0]["stdout"] == r"caf\xe9 ok"
+
+
+def test_output_past_the_limit_is_cut_and_says_where(fleet):
+    line = "dd if=/dev/zero bs=1M count=9 2>/dev/null | tr '\\0' x"
+    code, out, _ = fleet.type_in("run", "node-1", "--shell", line)
+    head, body, cut = out.splitlines()
+    assert code == 0
+    assert head == "node-1   ok   only the first 8,388,608 bytes kept"
+    assert body == "  " + "x" * 2**23
+    assert cut == "  ... cut here, after 8,388,608 bytes; the rest was dropped"
+
+
+def test_megabytes_of_short_lines_are_shown_in_seconds(fleet):
+    began = time.monotonic()
+    _, out, _ = fleet.type_in("run", "node-1", "--", "seq", "1000000")
+    assert out.count("\n") == 1_000_001
+    assert time.monotonic() - began < 10  # laid out line by line it takes 40
 
 
 def test_trust_asks_and_records(fleet):
@@ -136,6 +176,8 @@ def test_trust_asks_and_records(fleet):
     code, _, err = fleet.type_in("trust", "node-1")
     assert code == 5
     assert "no terminal" in err
+    assert "--dry-run" not in err
+    assert "compare the fingerprint" in err
     assert not fleet.known_hosts.exists()
     code, out, err = fleet.type_in("trust", "node-1", stdin=Terminal("y\n"))
     assert code == 0
@@ -151,6 +193,17 @@ def test_trust_that_is_declined_changes_nothing(fleet):
     assert code == 5
     assert "not recorded" in out
     assert not fleet.known_hosts.exists()
+
+
+def test_trust_of_several_stands_in_columns(fleet):
+    fleet.known_hosts.write_text(fleet.record)
+    code, out, _ = fleet.type_in("trust", "*", "--yes")
+    assert code == 3
+    first, second = out.splitlines()
+    assert "already on record" in first
+    assert "recorded in" in second
+    assert first.index("SHA256:") == second.index("SHA256:")
+    assert first.index("already") == second.index("recorded")
 
 
 def test_trust_of_many_goes_on_past_one_that_is_down(fleet):
