@@ -38,7 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(name, action="append", default=[], metavar="GLOB", help=f"{words}; repeatable")
     parser.add_argument(
-        "--path", metavar="PATH", help="search this folder or file instead of the engine's source"
+        "--path",
+        type=_whole_path,
+        metavar="PATH",
+        help="search this folder or file (its whole path) instead of the engine's source",
     )
     parser.add_argument(
         "--limit",
@@ -47,6 +50,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="show N lines of each node, count the rest (default %(default)s)",
     )
+
+
+def _whole_path(text: str) -> str:
+    if not text.startswith("/"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is relative, and hosts have no current folder: give the whole path, or narrow with --include"
+        )
+    return text
 
 
 def _count(text: str) -> int:

@@ -9,7 +9,7 @@ from fleetops.facts import engine_source
 from fleetops.fleet.read import Sessions
 from fleetops.model.command import Outcome
 from fleetops.model.engine import EngineSource
-from fleetops.model.errors import FleetopsError, UsageError
+from fleetops.model.errors import FleetopsError, Unreachable, UsageError
 from fleetops.model.exit import Exit
 from fleetops.model.fact import Fact, Missing
 from fleetops.model.fleet import Host, Node
@@ -40,7 +40,7 @@ def grep_hosts(
     in_order = [results[host.name] for host in hosts]
     for result in in_order:
         if isinstance(result.error, UsageError):
-            raise result.error
+            raise _of_host(result.item.name, result.error)
     found = [(result.item.name, result.value) for result in in_order if result.value is not None]
     return GrepReport(
         answers=tuple((host, value.answer) for host, value in found),
@@ -58,7 +58,14 @@ def exit_code(report: GrepReport) -> Exit:
 
 def _not_asked(result: Result[Host, Found]) -> NotAsked:
     error = result.error or FleetopsError(f"{result.item.name} gave no answer")
-    return NotAsked(host=result.item.name, error=error.message, hint=error.hint)
+    reached = not isinstance(error, Unreachable)
+    return NotAsked(host=result.item.name, error=error.message, hint=error.hint, reached=reached)
+
+
+def _of_host(host: str, error: UsageError) -> UsageError:
+    """The error with the name of the host that said so in front."""
+    message = f"{host}: {error.message.removeprefix(f'{host}: ')}"
+    return UsageError(message, hint=error.hint, host=host)
 
 
 def _ask(sessions: Sessions, host: Host, search: Search, path: str | None) -> Found:
@@ -66,7 +73,7 @@ def _ask(sessions: Sessions, host: Host, search: Search, path: str | None) -> Fo
     if path is not None:
         return parse_search(session.run(search_command(search, path)), path)
     if not isinstance(host, Node):
-        raise UsageError(f"{host.name} runs no engine", hint="say with --path what to search there")
+        raise UsageError("it runs no engine", hint="say with --path what to search there")
     source, outcome = _locate(session, host, search)
     outcome = outcome or session.run(search_command(search, source.folder))
     found = parse_search(outcome, source.folder)

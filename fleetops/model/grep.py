@@ -32,6 +32,7 @@ class SourceAnswer:
         total: matching lines found on the node, shown or not.
         files: how many files they are in.
         lines: what was shown of them, sorted by file, context included.
+        cut_at_bytes: the size of an answer at which it was cut, whatever number of lines was asked for; 0 where it was not.
         digest: a checksum over everything found, so that answers which differ past the cut are not called equal.
         unread: files that could not be read, in grep's own words.
     """
@@ -42,6 +43,7 @@ class SourceAnswer:
     total: int
     files: int
     lines: tuple[SourceLine, ...] = ()
+    cut_at_bytes: int = 0
     digest: str = ""
     unread: tuple[str, ...] = ()
 
@@ -53,11 +55,16 @@ class SourceAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class NotAsked:
-    """A host from which no answer came: it is unknown what it has."""
+    """A host that was not searched: it is unknown what it has.
+
+    Attributes:
+        reached: it answered, but could not be searched; otherwise it could not be asked at all.
+    """
 
     host: str
     error: str
     hint: str = ""
+    reached: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +73,7 @@ class GrepReport:
 
     Attributes:
         answers: host and answer, in the inventory's order.
-        unreachable: the hosts that could not be asked.
+        unreachable: the hosts that could not be asked, or not be searched.
         warnings: what grep had to say about the pattern, each once.
     """
 

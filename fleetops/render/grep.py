@@ -26,7 +26,10 @@ def grep_json(report: GrepReport) -> dict[str, Any]:
     return {
         "schema": "fleetops.grep-source/1",
         "answers": [_answer_json(group) for group in fold(report.answers)],
-        "unreachable": [{"host": host.host, "error": host.error} for host in report.unreachable],
+        "unreachable": [
+            {"host": host.host, "reached": host.reached, "error": host.error, "hint": host.hint}
+            for host in report.unreachable
+        ],
         "warnings": list(report.warnings),
     }
 
@@ -39,6 +42,7 @@ def _answer_json(group: Group) -> dict[str, Any]:
         "version": answer.version,
         "total": answer.total,
         "files": answer.files,
+        "cut_at_bytes": answer.cut_at_bytes,
         "digest": answer.digest,
         "lines": [_line_json(line) for line in answer.lines],
         "unread": list(answer.unread),
@@ -70,19 +74,21 @@ def grep_screen(report: GrepReport, width: int | None) -> Iterator[Text]:
         yield from _unasked(silence, label_width, is_first=not groups and not place)
 
 
-def _silences(report: GrepReport) -> tuple[Folded[tuple[str, str]], ...]:
-    """Why hosts were not asked, equal reasons together; a message need not repeat the host it stands beside."""
+def _silences(report: GrepReport) -> tuple[Folded[tuple[str, str, bool]], ...]:
+    """Why hosts were not searched, equal reasons together; a message need not repeat the host it stands beside."""
     return fold(
-        (host.host, (host.error.removeprefix(f"{host.host}: "), host.hint)) for host in report.unreachable
+        (host.host, (host.error.removeprefix(f"{host.host}: "), host.hint, host.reached))
+        for host in report.unreachable
     )
 
 
-def _unasked(silence: Folded[tuple[str, str]], label_width: int, *, is_first: bool) -> Iterator[Text]:
-    error, hint = silence.value
+def _unasked(silence: Folded[tuple[str, str, bool]], label_width: int, *, is_first: bool) -> Iterator[Text]:
+    error, hint, reached = silence.value
     if not is_first:
         yield Text()
     row = Text(silence.label.ljust(label_width), style="bold").append(" " * _GAP)
-    yield row.append("not asked", style="not bold magenta").append(f"   {safe(error)}", style="not bold")
+    state = "not searched" if reached else "not asked"
+    yield row.append(state, style="not bold magenta").append(f"   {safe(error)}", style="not bold")
     if hint:
         yield Text(f"  {safe(hint)}", style="dim")
 
@@ -97,7 +103,7 @@ def _standing(group: Group, earlier: tuple[Group, ...]) -> tuple[Text, bool]:
         if _found(other.value) == _found(group.value):
             return Text(f"{' ' * _GAP}same as {other.label}", style="not bold"), False
         if group.value.lines and _seen(other.value) == _seen(group.value):
-            words = f"same {group.value.shown} as {other.label}, the rest differs"
+            words = f"same {group.value.shown:,} as {other.label}, the rest differs"
             return Text(" " * _GAP + words, style="not bold yellow"), False
     differs = earlier and group.value.total
     return Text(" " * _GAP + "differs" if differs else "", style="not bold yellow"), True
@@ -114,7 +120,7 @@ def _found(answer: SourceAnswer) -> tuple[object, ...]:
 def _amount(answer: SourceAnswer) -> str:
     if not answer.total:
         return "no match"
-    some = f"{answer.shown} of " if 0 < answer.shown < answer.total else ""
+    some = f"{answer.shown:,} of " if 0 < answer.shown < answer.total else ""
     lines, files = ("line" if answer.total == 1 else "lines"), ("file" if answer.files == 1 else "files")
     return f"{some}{answer.total:,} {lines} in {answer.files:,} {files}"
 
@@ -125,13 +131,16 @@ def _body(answer: SourceAnswer, column: int, width: int | None) -> Iterator[Text
         if place and has_context:
             yield Text()
         yield from (row for line in _dedent(block) for row in _row(line, column, width))
-    if 0 < answer.shown < answer.total:
+    if answer.cut_at_bytes or 0 < answer.shown < answer.total:
         yield Text(f"  {'...'.ljust(column)}{_more(answer)}", style="dim")
     for words in answer.unread:
         yield Text(f"  not read: {safe(words)}", style="yellow")
 
 
 def _more(answer: SourceAnswer) -> str:
+    if answer.cut_at_bytes:
+        left = f"{answer.total - answer.shown:,} more: " if answer.shown < answer.total else ""
+        return f"{left}cut here, after {answer.cut_at_bytes:,} bytes; narrow it with --include or a longer pattern"
     enough = -(-answer.total // 10) * 10
     how = f"--limit {enough}" if enough <= _MOST_TO_SHOW else "narrow it with --include"
     return f"{answer.total - answer.shown:,} more: {how}"

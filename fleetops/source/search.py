@@ -76,7 +76,8 @@ BEGIN { printf "" | "cksum" }
     found_in = path; found_at = line
     wanted = total <= limit
   } else wanted = total < limit || (total == limit && path == found_in && line <= found_at + context)
-  if (wanted && bytes < ENOUGH) {
+  if (wanted && bytes >= ENOUGH) full = ENOUGH
+  else if (wanted) {
     shown = path "\001" line "\001" kind cut(text)
     bytes += length(shown)
     print shown
@@ -84,7 +85,7 @@ BEGIN { printf "" | "cksum" }
   gsub(/\033\[[0-9;]*m/, "")
   print | "cksum"
 }
-END { fflush(); close("cksum"); print "total", total + 0, files + 0 }
+END { fflush(); close("cksum"); print "total", total + 0, files + 0, full + 0 }
 """.replace("WIDTH", str(LINE_BYTES)).replace("ENOUGH", str(ANSWER_BYTES))
 
 _MARK_ON, _MARK_OFF = "\x1b[7;3;1;9m", "\x1b[m"
@@ -181,6 +182,7 @@ def parse_search(outcome: Outcome, folder: str) -> Found:
             total=answer.total,
             files=answer.files,
             lines=answer.lines,
+            cut_at_bytes=answer.cut_at_bytes,
             digest=answer.digest,
             unread=tuple(word.removeprefix("grep: ") for word in words if not word.startswith(_WARNING)),
         ),
@@ -191,16 +193,23 @@ def parse_search(outcome: Outcome, folder: str) -> Found:
 def check_pattern(outcome: Outcome) -> None:
     """Raises UsageError, in grep's own words, where this outcome of a search says that grep refuses the pattern."""
     if outcome.status == _BAD_PATTERN:
-        raise UsageError(f"grep refuses the pattern: {outcome.said.removeprefix('grep: ')}")
+        raise UsageError(
+            f"grep refuses the pattern: {outcome.said.removeprefix('grep: ')}",
+            hint="-F takes it as plain text, -E as an extended regular expression",
+        )
 
 
 def _answer(printed: str) -> SourceAnswer:
     head, *lines, digest, trailer, end = printed.split("\n")
     counts = trailer.split(" ")
-    if head not in _SEARCHED or counts[0] != "total" or end:
+    if head not in _SEARCHED or counts[0] != "total" or len(counts) != 4 or end:
         raise Unparsable("the answer has not its beginning or its end")
     return SourceAnswer(
-        total=int(counts[1]), files=int(counts[2]), lines=tuple(map(_line, lines)), digest=digest
+        total=int(counts[1]),
+        files=int(counts[2]),
+        lines=tuple(map(_line, lines)),
+        cut_at_bytes=int(counts[3]),
+        digest=digest,
     )
 
 

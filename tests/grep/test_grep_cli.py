@@ -110,7 +110,14 @@ def test_json_is_one_object(type_: Shell) -> None:
             "text": '            f"Allocating {requested_bytes / 1e9:.2f} GB host memory for hierarchical KV cache."',
         }
     ]
-    assert type_.body["unreachable"] == [{"host": "node-181", "error": "node-181: no answer in 10 s"}]
+    assert type_.body["unreachable"] == [
+        {
+            "host": "node-181",
+            "reached": False,
+            "error": "node-181: no answer in 10 s",
+            "hint": "ping 127.0.0.1",
+        }
+    ]
 
 
 @pytest.mark.parametrize(
@@ -136,8 +143,9 @@ def test_a_pattern_that_looks_like_an_option_comes_after_two_dashes(type_: Shell
 def test_a_bad_pattern_is_one_error_and_exit_2(type_: Shell) -> None:
     assert type_("[a") is Exit.USAGE
     assert type_.out == ""
-    assert type_.err.startswith("error: grep refuses the pattern: ")
-    assert type_.err.count("\n") == 1
+    error, hint = type_.err.splitlines()
+    assert error.startswith("error: node-171: grep refuses the pattern: ")
+    assert "-F takes it as plain text" in hint
 
 
 @pytest.mark.parametrize(
@@ -153,6 +161,22 @@ def test_a_path_can_be_searched_on_a_hypervisor_too(type_: Shell, tmp_path: Path
     (tmp_path / "tasks").write_text("UPID:pve-01:vzdump\n")
     assert type_("vzdump", "pve-01", "--path", str(tmp_path)) is Exit.FINE
     assert type_.out == "pve-01   1 line in 1 file\n  tasks:1   UPID:pve-01:vzdump\n"
+
+
+def test_a_folder_that_is_not_there_was_asked_for(type_: Shell, tmp_path: Path) -> None:
+    assert type_("x", "@alive", "--path", f"{tmp_path}/nowhere") is Exit.UNKNOWN
+    assert (
+        type_.out
+        == f"node-[171-172]   not searched   cannot search {tmp_path}/nowhere: no such file or folder\n"
+    )
+    type_("x", "node-171", "--path", f"{tmp_path}/nowhere", "--json")
+    assert type_.body["unreachable"][0]["reached"] is True
+
+
+def test_a_relative_path_is_refused_before_anybody_is_asked(type_: Shell) -> None:
+    assert type_("x", "--path", "srt/managers") is Exit.USAGE
+    assert "'srt/managers' is relative" in type_.err
+    assert "the whole path" in type_.err
 
 
 def test_the_engines_source_is_on_nodes_only(type_: Shell) -> None:

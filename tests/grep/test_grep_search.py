@@ -10,7 +10,15 @@ from local_host import LocalSession
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import FleetopsError, UsageError
 from fleetops.model.grep import SourceAnswer, SourceLine
-from fleetops.source.search import DEADLINE_S, LINE_BYTES, Found, Search, parse_search, search_command
+from fleetops.source.search import (
+    ANSWER_BYTES,
+    DEADLINE_S,
+    LINE_BYTES,
+    Found,
+    Search,
+    parse_search,
+    search_command,
+)
 
 INCIDENT = r"Allocating.*host memory\|hicache_size"
 CACHES = ("--exclude-dir=__pycache__", "--exclude-dir=.git", "--exclude=*.pyc")
@@ -117,6 +125,14 @@ def test_an_answer_is_cut_on_the_node_and_what_was_cut_is_counted(session: Local
     assert session.run(command).stdout.count("\x01:") == 2
 
 
+def test_an_answer_that_grows_too_large_is_cut_and_says_so(session: LocalSession, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hit\n" * 400_000)
+    found = answer(session, tmp_path, "hit", limit=400_000)
+    assert found.cut_at_bytes == ANSWER_BYTES
+    assert 0 < found.shown < found.total == 400_000
+    assert answer(session, tmp_path, "hit", limit=10).cut_at_bytes == 0
+
+
 def test_a_limit_of_none_only_counts(session: LocalSession, tree: Path) -> None:
     counted = answer(session, tree, "hicache_size", limit=0)
     assert (counted.total, counted.files, counted.lines) == (4, 3, ())
@@ -208,7 +224,7 @@ def test_a_dot_is_one_character_however_many_bytes_it_has(session: LocalSession,
 
 
 def test_what_could_not_be_read_is_said(session: LocalSession) -> None:
-    printed = "searched 2\n./a.py\x011\x01:\x01hit\n77 12\ntotal 1 1\n"
+    printed = "searched 2\n./a.py\x011\x01:\x01hit\n77 12\ntotal 1 1 0\n"
     outcome = Outcome(status=0, stdout=printed, stderr="grep: ./b.py: Permission denied\n" * 2)
     found = parse_search(outcome, "/x").answer
     assert found.unread == ("./b.py: Permission denied",)
@@ -230,7 +246,7 @@ def test_a_bad_pattern_is_a_usage_error_in_greps_own_words(session: LocalSession
 def test_greps_warning_about_a_pattern_is_kept_apart_from_the_answer(
     session: LocalSession, tree: Path
 ) -> None:
-    printed = "searched 0\n77 12\ntotal 0 0\n"
+    printed = "searched 0\n77 12\ntotal 0 0 0\n"
     outcome = Outcome(status=0, stdout=printed, stderr="grep: warning: stray \\ before h\n" * 3)
     found = parse_search(outcome, "/x")
     assert found.warnings == ("stray \\ before h",)
@@ -256,7 +272,7 @@ def test_a_missing_folder_is_said(session: LocalSession) -> None:
     "outcome",
     [
         Outcome(status=127, stderr="sh: 1: awk: not found"),
-        Outcome(status=0, stdout="searched 137\n77 12\ntotal 0 0\n"),
+        Outcome(status=0, stdout="searched 137\n77 12\ntotal 0 0 0\n"),
         Outcome(status=0, stdout="searched 0\n./a.py\x011\x01:\x01hit\n"),
         Outcome(status=0),
     ],

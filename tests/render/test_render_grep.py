@@ -50,6 +50,14 @@ def test_far_too_much_is_better_narrowed_than_shown() -> None:
     )
 
 
+def test_an_answer_cut_for_its_size_does_not_offer_a_larger_limit() -> None:
+    lines = screen(("node-171", answer(*[READ] * 1200, total=9000, cut_at_bytes=4194304)))
+    assert lines[0].endswith("1,200 of 9,000 lines in 2 files")
+    assert lines[-1].split(maxsplit=1)[1] == (
+        "7,800 more: cut here, after 4,194,304 bytes; narrow it with --include or a longer pattern"
+    )
+
+
 def test_a_host_that_differs_is_shown_as_differing_in_full() -> None:
     lines = screen(
         ("node-171", answer(READ, DECLARED)),
@@ -164,13 +172,14 @@ def test_json_has_every_host_once_and_text_as_it_stands_in_the_file() -> None:
     )
     body = grep_json(report)
     assert body["schema"] == "fleetops.grep-source/1"
-    assert body["unreachable"] == [{"host": "node-181", "error": "no route"}]
+    assert body["unreachable"] == [{"host": "node-181", "reached": False, "error": "no route", "hint": ""}]
     assert body["answers"][0] == {
         "hosts": ["node-171", "node-172"],
         "engine": "sglang",
         "version": "0.5.9",
         "total": 1,
         "files": 2,
+        "cut_at_bytes": 0,
         "digest": "d",
         "lines": [{"file": READ.file, "line": 73, "text": READ.text}],
         "unread": [],
