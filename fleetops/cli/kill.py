@@ -12,7 +12,7 @@ SUMMARY = "stop the service on a node, dead and orphaned workers included, and c
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """NODE and the options of a change."""
-    parser.add_argument("node", metavar="NODE")
+    parser.add_argument("node", metavar="NODE", help="the node, by its inventory name")
     add_change_options(parser)
 
 

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "nodes", metavar="NODES", nargs="*", help="default: the nodes whose inventory names the profile"
     )
-    parser.add_argument("--profile", metavar="P", required=True)
+    parser.add_argument("--profile", metavar="P", required=True, help="the profile to launch")
     add_change_options(parser)
 
 

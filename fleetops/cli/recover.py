@@ -12,7 +12,7 @@ SUMMARY = "clean up a wedged node, reset its GPUs if needed, relaunch its servic
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """NODE, what to relaunch, and the options of a change."""
-    parser.add_argument("node", metavar="NODE")
+    parser.add_argument("node", metavar="NODE", help="the node, by its inventory name")
     relaunch = parser.add_mutually_exclusive_group()
     relaunch.add_argument("--profile", metavar="P", help="relaunch this profile instead of the node's own")
     relaunch.add_argument("--no-relaunch", action="store_true", help="leave the node clean, start nothing")

@@ -12,7 +12,7 @@ SUMMARY = "reset a node's GPUs where their driver lives, if they hold memory wit
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """NODE and the options of a change."""
-    parser.add_argument("node", metavar="NODE")
+    parser.add_argument("node", metavar="NODE", help="the node, by its inventory name")
     add_change_options(parser)
 
 
