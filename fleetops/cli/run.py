@@ -108,7 +108,8 @@ def _waiting(
 
         def answered(result: "Result[Host, Outcome]") -> None:
             left.discard(result.item.name)
-            status.update(f"{len(hosts) - len(left)} of {len(hosts)}; waiting for {fold_names(left)}")
+            rest = f"waiting for {fold_names(left)}" if left else "done"
+            status.update(f"{len(hosts) - len(left)} of {len(hosts)}; {rest}")
 
         yield answered
 

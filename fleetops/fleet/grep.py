@@ -15,7 +15,7 @@ from fleetops.model.fact import Fact, Missing
 from fleetops.model.fleet import Host, Node
 from fleetops.model.grep import GrepReport, NotAsked
 from fleetops.model.session import Session
-from fleetops.source.search import Found, Search, check_pattern, parse_search, search_command
+from fleetops.source.search import Found, PatternRefused, Search, check_pattern, parse_search, search_command
 from fleetops.ssh.fanout import Result, fan_out
 
 
@@ -39,8 +39,11 @@ def grep_hosts(
         on_answer({host.name for host in hosts} - set(results))
     in_order = [results[host.name] for host in hosts]
     for result in in_order:
+        if isinstance(result.error, PatternRefused):
+            name = result.item.name
+            raise UsageError(f"{name}: {result.error.message}", hint=result.error.hint, host=name)
         if isinstance(result.error, UsageError):
-            raise _of_host(result.item.name, result.error)
+            raise result.error
     found = [(result.item.name, result.value) for result in in_order if result.value is not None]
     return GrepReport(
         answers=tuple((host, value.answer) for host, value in found),
@@ -62,18 +65,12 @@ def _not_asked(result: Result[Host, Found]) -> NotAsked:
     return NotAsked(host=result.item.name, error=error.message, hint=error.hint, reached=reached)
 
 
-def _of_host(host: str, error: UsageError) -> UsageError:
-    """The error with the name of the host that said so in front."""
-    message = f"{host}: {error.message.removeprefix(f'{host}: ')}"
-    return UsageError(message, hint=error.hint, host=host)
-
-
 def _ask(sessions: Sessions, host: Host, search: Search, path: str | None) -> Found:
     session = sessions.session(host)
     if path is not None:
         return parse_search(session.run(search_command(search, path)), path)
     if not isinstance(host, Node):
-        raise UsageError("it runs no engine", hint="say with --path what to search there")
+        raise UsageError(f"{host.name} runs no engine", hint="say with --path what to search there")
     source, outcome = _locate(session, host, search)
     outcome = outcome or session.run(search_command(search, source.folder))
     found = parse_search(outcome, source.folder)

@@ -93,6 +93,10 @@ _WARNING = "grep: warning: "
 _SEARCHED = {"searched 0", "searched 1", "searched 2"}  # found, found nothing, something could not be read
 
 
+class PatternRefused(UsageError):
+    """grep does not take the pattern."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Search:
     """What is looked for. A pattern means what it means to grep; a newline in it separates alternatives.
@@ -161,7 +165,7 @@ def parse_search(outcome: Outcome, folder: str) -> Found:
     """What the node found in `folder`.
 
     Raises:
-        UsageError: grep refuses the pattern, in its own words.
+        PatternRefused: in grep's own words.
         FleetopsError: the folder is not there, or the search did not come to its end.
     """
     if outcome.timed_out:
@@ -191,9 +195,9 @@ def parse_search(outcome: Outcome, folder: str) -> Found:
 
 
 def check_pattern(outcome: Outcome) -> None:
-    """Raises UsageError, in grep's own words, where this outcome of a search says that grep refuses the pattern."""
+    """Raises PatternRefused, in grep's own words, where this outcome of a search says that grep refuses the pattern."""
     if outcome.status == _BAD_PATTERN:
-        raise UsageError(
+        raise PatternRefused(
             f"grep refuses the pattern: {outcome.said.removeprefix('grep: ')}",
             hint="-F takes it as plain text, -E as an extended regular expression",
         )

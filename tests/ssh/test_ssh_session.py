@@ -151,3 +151,25 @@ def test_a_host_that_falls_silent_is_not_waited_for(site, monkeypatch):
     server = site.serve("ForceCommand sleep 3.75")
     with site.connections() as connections, pytest.raises(ConnectionLost, match="no sign of life"):
         connections.session(node(server)).run(Command(argv=("true",)))
+
+
+def test_nothing_can_be_started_once_its_calls_were_ended(shared_site):
+    with shared_site.connections() as connections:
+        session = connections.session(node(shared_site.servers[0]))
+        assert session.run(Command(argv=("true",))).ok
+        session.end_running(1.0)
+        assert session.may_run_s == 0
+        with pytest.raises(Unreachable, match="not started"):
+            session.run(Command(argv=("true",)))
+        assert session.may_run_s == 0
+
+
+def test_a_call_whose_end_was_not_seen_may_still_run(site):
+    server = site.serve()
+    with site.connections() as connections:
+        session = connections.session(node(server))
+        with pytest.raises(ConnectionLost):
+            session.run(
+                Command(argv=("sh", "-c", "echo; sleep 60"), deadline_s=50), on_output=lambda _: server.cut()
+            )
+        assert 0 < session.may_run_s <= 52
