@@ -93,7 +93,7 @@ _WARNING = "grep: warning: "
 _SEARCHED = {"searched 0", "searched 1", "searched 2"}  # found, found nothing, something could not be read
 
 
-class PatternRefused(UsageError):
+class PatternRefused(UsageError):  # noqa: N818 - named for what the user reads
     """grep does not take the pattern."""
 
 
