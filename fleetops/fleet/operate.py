@@ -71,7 +71,8 @@ class Operation:
             raise Unreachable(
                 f"{self.node.name} could not be looked at: {identity.why}",
                 host=self.node.name,
-                hint=f"nothing was changed; fleetops probe {self.node.name} asks its hypervisor too",
+                hint=identity.hint
+                or f"nothing was changed; fleetops probe {self.node.name} asks its hypervisor too",
             )
         if not isinstance(identity, Missing) and identity.machine_id and not refusal("identity", observation):
             self.store.record_machine_id(self.node.name, identity.machine_id, self.clock())
