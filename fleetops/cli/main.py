@@ -104,6 +104,9 @@ def run(argv: Sequence[str], world: World) -> Exit:
     # What follows `--` is a command for other hosts, whose options are its own.
     wants_json = "--json" in (argv[: argv.index("--")] if "--" in argv else argv)
     try:
+        if not argv:
+            world.stderr.write(build_parser().format_help())
+            return Exit.USAGE
         args = build_parser().parse_args(argv)
         return Exit(args.execute(args, world))
     except FleetopsError as error:

@@ -237,8 +237,11 @@ def test_an_unknown_command_is_named(desk: Desk) -> None:
     assert "prob" in said.stderr
 
 
-def test_no_command_at_all(desk: Desk) -> None:
-    assert_is_a_plain_error(desk.call(), Exit.USAGE)
+def test_no_command_at_all_shows_those_there_are(desk: Desk) -> None:
+    said = desk.call()
+    assert (said.status, said.stdout) == (Exit.USAGE, "")
+    assert said.stderr.startswith("usage: fleetops")
+    assert "recover" in said.stderr
 
 
 def test_an_inventory_that_is_not_there(desk: Desk) -> None:

@@ -1,6 +1,7 @@
 """What the endpoints answer: the forms of SGLang's own API and of OpenAI's (entrypoints/openai/protocol.py)."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,7 +34,7 @@ def model_info(service: Service) -> Body:
     }
 
 
-class Form:
+class Form(ABC):
     """One kind of request and its answers. Raises ValueError for a body that it cannot take."""
 
     default_limit: int | None = None
@@ -55,9 +56,9 @@ class Form:
         self.rid = pending.rid
         self.started = pending.started
 
+    @abstractmethod
     def read_prompt(self) -> str:
         """The prompt in the body."""
-        raise NotImplementedError
 
     def sampling(self) -> Body:
         """Where the body keeps its sampling parameters."""
@@ -68,13 +69,13 @@ class Form:
         limit = self.body.get("max_completion_tokens") or self.body.get("max_tokens", self.default_limit)
         return _whole_number(limit, "max_tokens")
 
+    @abstractmethod
     def whole(self, pieces: list[Piece]) -> Body:
         """The answer as one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parts(self, piece: Piece) -> Iterator[Body]:
         """One piece of a streamed answer."""
-        raise NotImplementedError
 
     def take(self, piece: Piece) -> None:
         """Add a piece to what has come."""
