@@ -239,7 +239,7 @@ def test_an_unknown_command_is_named(desk: Desk) -> None:
 
 def test_no_command_at_all_shows_those_there_are(desk: Desk) -> None:
     said = desk.call()
-    assert (said.status, said.stdout) == (Exit.USAGE, "")
+    assert (said.code, said.stdout) == (Exit.USAGE, "")
     assert said.stderr.startswith("usage: fleetops")
     assert "recover" in said.stderr
 
