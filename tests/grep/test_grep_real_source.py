@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from local_host import LocalSession
 
-from fleetops.lab.wheel import WHEEL, cache_folder
+from fleetops.lab.wheel import WHEEL, cache_folder, fetch_wheel
 from fleetops.source.search import Search, parse_search, search_command
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    wheel = cache_folder(os.environ) / WHEEL
-    if not zipfile.is_zipfile(wheel):
+    wheel, _ = fetch_wheel(cache_folder(os.environ))
+    if wheel is None or not zipfile.is_zipfile(wheel):
         pytest.skip(f"no {WHEEL} in the lab's cache")
     folder = tmp_path_factory.mktemp("real")
     with zipfile.ZipFile(wheel) as archive:

@@ -72,7 +72,7 @@ def test_nothing_found_is_exit_1_and_a_bad_pattern_is_exit_2(fab: Call, fab_lab:
     assert fab("grep-source", "no such thing", FLEETOPS_INVENTORY=str(fab_lab)).returncode == 1
     refused = fab("grep-source", "[a", FLEETOPS_INVENTORY=str(fab_lab))
     assert refused.returncode == 2
-    assert refused.stderr.startswith("error: grep refuses the pattern: ")
+    assert refused.stderr.startswith("error: node-174: grep refuses the pattern: ")
 
 
 def test_probe_says_what_the_command_says(fab: Call, cli: Call, fab_lab: Path) -> None:
