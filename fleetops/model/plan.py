@@ -27,6 +27,7 @@ class PlannedStep:
         skip: why it is already known to be unnecessary; "" when it is not.
         blocked: why it will be refused as things stand; "" when nothing stands against it. Of several lines the last
             one says it all, the others show why.
+        hopeless: the run cannot end well whatever the steps before this one do, so it is not begun.
         guard: the guard that refuses it; `mend`: what to do about it.
         actions: the exact commands, as far as the present facts tell them.
     """
@@ -38,6 +39,7 @@ class PlannedStep:
     condition: str = ""
     skip: str = ""
     blocked: str = ""
+    hopeless: bool = False
     guard: str = ""
     mend: str = ""
     actions: tuple[Action, ...] = ()
@@ -64,6 +66,9 @@ class Plan:
     @property
     def first_obstacle(self) -> PlannedStep | None:
         """The step at which the run would be refused before it has changed anything; None where it gets further."""
+        for step in self.steps:
+            if step.blocked and step.hopeless:
+                return step
         for step in self.steps:
             if step.blocked:
                 return step

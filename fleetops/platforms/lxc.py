@@ -18,11 +18,15 @@ from fleetops.platforms.base import Platform
 RESET_DEADLINE_S = 180.0
 
 
-# $1 the GPUs to reset, $2 those of them whose persistence mode is on now ("" for none).
+# $1 the GPUs to reset, $2 those of them whose persistence mode is on now ("" for none), $3 a folder for the lock.
+# The lock is held by this shell and all that it starts: while an earlier reset lives, whoever sent it, there is no second
+# (status 75).
 # One call, so that it runs to its end on the host when the controller or its connection dies, and persistence mode comes
 # back in every case. nvidia-smi runs beside the shell: a deadline's TERM is acted on while it hangs.
 _RESET = r"""
 gpus=$1 kept=$2 code=1
+mkdir -p "$3" && exec 9> "$3/reset-gpus.lock" || exit 1
+flock -n 9 || { echo 'an earlier reset is still running' >&2; exit 75; }
 beside() { "$@" & wait $!; }
 ended() {
     trap '' TERM INT
@@ -75,6 +79,7 @@ def reset(observation: Observation, gpus: tuple[Gpu, ...]) -> Action:
         _RESET,
         _ids(gpus),
         _ids(kept),
+        "/run/fleetops",
         name="fleetops-reset-gpus",
         deadline_s=RESET_DEADLINE_S,
         changes=True,

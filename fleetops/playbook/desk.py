@@ -7,7 +7,7 @@ from typing import Any
 
 from fleetops.checks import judge
 from fleetops.model.command import Command, Outcome
-from fleetops.model.errors import ConnectionLost, Refused
+from fleetops.model.errors import ConnectionLost, FleetopsError, Refused
 from fleetops.model.event import Progress, Sink
 from fleetops.model.finding import Baseline, Observation
 from fleetops.model.fleet import Inventory
@@ -112,11 +112,18 @@ class RunDesk:
             try:
                 outcome = self.tools.session(action.host).run(action.command)
             except ConnectionLost as error:
-                self.journal.write("outcome", self.tools.clock(), step=self.step, lost=error.message)
+                self._note_outcome(lost=error.message)
                 self.tell(f"{error.message}: looking at what became of it")
                 return Outcome(status=None, stderr=error.message)
-            self.journal.write("outcome", self.tools.clock(), step=self.step, **outcome_entry(outcome))
+            self._note_outcome(**outcome_entry(outcome))
         return outcome
+
+    def _note_outcome(self, **body: Any) -> None:
+        """The change is made: that its outcome cannot be written down must not hide it. The next intent will fail."""
+        try:
+            self.journal.write("outcome", self.tools.clock(), step=self.step, **body)
+        except FleetopsError as error:
+            self.tell(error.message)
 
     def request(self, method: str, path: str, body: bytes | None, *, port: int, deadline_s: float) -> Answer:
         """One HTTP request to a port of the node."""

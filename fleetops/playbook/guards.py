@@ -6,6 +6,7 @@ A guard returns why it does not hold, or "" when it is proven to. A fact that is
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from fleetops.engines.support.protected import serves_driver
 from fleetops.model.fact import Facts, Key, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.gpu import GPUS, Gpu
@@ -141,7 +142,12 @@ def _held_by_others(observation: Observation, minors: set[int]) -> str:
     for holder in _on_hypervisor(observation, HOST_HOLDERS, "who holds the GPUs"):
         if holder.path in ours and (guest is None or holder.guest_id != guest.id):
             where = "the host itself" if holder.guest_id is None else f"guest {holder.guest_id}"
-            return f"process {holder.pid} ({holder.comm}) of {where} holds {holder.path}"
+            mend = (
+                f"; it serves the driver: stop it on {observation.node.hypervisor} first"
+                if serves_driver(holder.comm)
+                else ""
+            )
+            return f"process {holder.pid} ({holder.comm}) of {where} holds {holder.path}{mend}"
     return ""
 
 

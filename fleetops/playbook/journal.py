@@ -43,7 +43,7 @@ class Journal:
             os.fsync(self._file)
         except OSError as error:
             raise FleetopsError(
-                f"cannot write the journal of {self.run_id}: {error.strerror}; stopped before the next change",
+                f"cannot write the journal of {self.run_id}: {error.strerror}; nothing more is changed",
                 hint="free some disk, then run the same command again: it reads the facts anew",
             ) from error
 

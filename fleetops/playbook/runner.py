@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
+from fleetops.engines.attribution import attribute
 from fleetops.model.errors import FleetopsError, Refused, StepFailed
 from fleetops.model.event import StepEnded, StepStarted, StepStatus
 from fleetops.model.finding import Severity
@@ -13,6 +14,7 @@ from fleetops.playbook.book import Entry, Playbook
 from fleetops.playbook.desk import RunDesk
 from fleetops.playbook.lock import LEAST_LEASE_S, Owner, release_lock, take_lock
 from fleetops.steps import all_steps
+from fleetops.steps.support.agreed import started_again
 from fleetops.steps.support.base import Skip, Step
 from fleetops.steps.support.launching import Started
 from fleetops.steps.support.reclaim import missing_facts, reclaim_rows
@@ -52,19 +54,17 @@ class Runner:
         except FleetopsError as error:
             return "failed", error
         except KeyboardInterrupt:
-            return "interrupted", self._interruption(node)
+            again = f"fleetops probe {node}, then the same command again: it reads the facts anew"
+            return "interrupted", FleetopsError("interrupted by the operator", hint=again)
         return "done", None
 
-    def _interruption(self, node: str) -> FleetopsError:
+    def _hint(self, failure: FleetopsError) -> str:
         """What goes on without us is said first."""
-        started = self.desk.memo.get("started")
-        if isinstance(started, Started):
-            return FleetopsError(
-                f"interrupted by the operator; what was started on {node} goes on (pid {started.pid}, log {started.log})",
-                hint=f"fleetops probe {node} shows how it fares; fleetops kill {node} ends it",
-            )
-        again = f"fleetops probe {node}, then the same command again: it reads the facts anew"
-        return FleetopsError("interrupted by the operator", hint=again)
+        node, started = self.desk.current.node_name, self.desk.memo.get("started")
+        if not isinstance(started, Started):
+            return failure.hint
+        goes_on = f"what was started on {node} goes on (pid {started.pid}, log {started.log})"
+        return f"{goes_on}; fleetops probe {node} shows how it fares, fleetops kill {node} ends it"
 
     def _must_be_as_planned(self) -> None:
         """Between the plan and the lock somebody else may have been here: what has come since was never agreed to."""
@@ -122,9 +122,22 @@ class Runner:
             detail = step.run(self.desk, step.settle(entry.options))
         except Skip as skip:
             return "skipped", str(skip)
+        if step.ends_service:
+            self._must_stay_down()
         if entry.until:
             self._await(entry)
         return "done", detail
+
+    def _must_stay_down(self) -> None:
+        """Something that starts the service again (a loop, a unit) would undo every further step: it is named at once."""
+        situation = self.desk.look()
+        agreed = attribute(situation.before).processes
+        again = started_again(agreed, situation.attribution.living, situation.observation)
+        if again:
+            node = situation.node_name
+            raise StepFailed(
+                f"{again} on {node}", host=node, hint="stop what starts it, then run the same command again"
+            )
 
     def _why_not(self, entry: Entry) -> str:
         """An unknown is no reason to act, and is not told as if all were well."""
@@ -187,14 +200,15 @@ class Runner:
 
     def _end(self, status: str, failure: FleetopsError | None) -> Result:
         why = failure.message if failure else ""
-        self._write("end", status=status, why=why)
+        with _said(self, "how the run ended could not be written down"):
+            self._write("end", status=status, why=why)
         self.desk.journal.close()
         return Result(
             run_id=self.desk.journal.run_id,
             node=self.desk.current.node_name,
             status=status,
             why=why,
-            hint=failure.hint if failure else "",
+            hint=self._hint(failure) if failure else "",
             guard=failure.guard if isinstance(failure, Refused) else "",
             reclaimed=self.desk.reclaimed or self._last_rows(status),
             launched=self.desk.launched,

@@ -50,6 +50,7 @@ def run(desk: Desk, options: Options) -> str:
     except StepFailed as error:
         # Only what the service itself shows ends it again; a connection that is lost says nothing about it.
         became = end_own_service(desk, started)
+        del desk.memo["started"]
         hint = f"{error.hint}; fleetops recover {error.host} clears what it left"
         raise StepFailed(f"{error.message}; {became}", host=error.host, hint=hint) from error
     desk.memo["log_report"] = follower.report

@@ -79,7 +79,8 @@ def _from_facts(observation: Observation, profile: Profile) -> list[str]:
         against.append(f"port {profile.port} is taken")
     if found.leftovers:
         against.append(f"{len(found.leftovers)} shared-memory segments of dead owners are left")
-    if holders := facts.value(HOLDERS):
+    daemons = {process.pid for process in found.daemons}
+    if holders := [holder for holder in facts.value(HOLDERS) or () if holder.pid not in daemons]:
         against.append(f"process {holders[0].pid} holds {holders[0].path}")
     return [*against, *_gpus(observation)]
 

@@ -21,6 +21,8 @@ _REFUSED_BY_DRIVER = re.compile(
 )
 _RESET_DONE = re.compile(r"GPU \S+ was successfully reset", re.IGNORECASE)
 _POLL_S = 2.0
+# EX_TEMPFAIL, the reset script's word for a reset that is still running.
+_STILL_RUNNING = 75
 
 
 def plan(situation: Situation, _options: Options) -> PlannedStep:
@@ -128,6 +130,13 @@ def _nobody_holds(observation: Observation) -> None:
 
 
 def _judge(outcome: Outcome, host: str) -> None:
+    if outcome.status == _STILL_RUNNING:
+        raise Refused(
+            f"an earlier reset is still running on {host}; there is no second one beside it",
+            guard="lock",
+            host=host,
+            hint=f"fleetops run {host} -- pgrep -af fleetops-reset-gpus; when it has ended, run this again",
+        )
     words = outcome.stdout + outcome.stderr
     if _REFUSED_BY_DRIVER.search(words):
         raise StepFailed(

@@ -1,6 +1,7 @@
 """Is everything back? Every byte, every GPU, shown before and after; a dirty node is never relaunched on."""
 
 from fleetops.model.errors import StepFailed
+from fleetops.model.machine import HOLDERS
 from fleetops.model.plan import PlannedStep
 from fleetops.model.record import ReclaimRow
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
@@ -18,7 +19,22 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
         title="verify reclaimed",
         host=situation.node_name,
         detail=f"memory, GPUs, processes, port, shared memory; within {options.seconds('within'):g} s",
+        blocked=_never_clean(situation),
+        hopeless=True,
+        guard="other-service",
     )
+
+
+def _never_clean(situation: Situation) -> str:
+    """Another service on the node's GPUs is not touched, so they never come back to idle."""
+    holding = {holder.pid for holder in situation.observation.node_facts.value(HOLDERS) or ()}
+    for service in situation.attribution.others:
+        if service.launcher and any(process.pid in holding for process in service.processes):
+            return (
+                f"another service (pid {service.launcher.pid}, port {service.port}) uses the GPUs of"
+                f" {situation.node_name}: it is not touched, and beside it the node is never clean"
+            )
+    return ""
 
 
 def run(desk: Desk, options: Options) -> str:

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from node_scenes import BYSTANDER, SHELL, launcher, process, rank
+from node_scenes import BYSTANDER, SHELL, launcher, observe, process, rank
 
-from fleetops.steps.support.agreed import linked
+from fleetops.steps.support.agreed import linked, started_again
 
 PLANNED = (launcher(), rank(0), rank(1))
 
@@ -34,6 +34,22 @@ def test_a_pid_that_was_given_to_somebody_else_is_not():
         linked((replace(launcher(), pgid=1),), (replace(launcher(), start_ticks=99, pgid=900, sid=900),))
         == ()
     )
+
+
+def test_a_stranger_with_a_pid_of_ours_links_neither_itself_nor_its_children():
+    stranger = replace(launcher(), start_ticks=99, comm="payroll-batch")
+    child = process(9000, "python3", "python3", ppid=4121, pgid=4121, sid=4121)
+    assert linked(PLANNED[:1], (stranger, child)) == ()
+
+
+def test_who_starts_the_service_again_is_named():
+    loop = process(35670, "sh", "sh", "loop.sh")
+    fresh = replace(launcher(), pid=5000, pgid=5000, sid=5000, ppid=35670)
+    scene = observe(loop, fresh)
+    assert started_again(PLANNED, (fresh,), scene).endswith(
+        "has been started again by pid 35670 (sh loop.sh)"
+    )
+    assert started_again(PLANNED, (launcher(),), scene) == ""
 
 
 def test_init_links_nobody():

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from node_scenes import NODE, gpu, gpus, holders, hypervisor_readings, incident, missing, observe
@@ -91,7 +92,7 @@ def run(desk: Desk) -> str:
 def test_only_the_gpus_that_hold_memory_are_reset_by_uuid_on_the_hypervisor():
     [reset] = plan(situation(node(held=(2, 5))), STEP.settle({})).actions
     assert reset.host == "pve-01"
-    assert reset.command.argv[3:] == ("fleetops-reset-gpus", "GPU-2,GPU-5", "GPU-2,GPU-5")
+    assert reset.command.argv[3:] == ("fleetops-reset-gpus", "GPU-2,GPU-5", "GPU-2,GPU-5", "/run/fleetops")
 
 
 def test_persistence_mode_is_read_again_afterwards():
@@ -123,7 +124,9 @@ def hypervisor(tmp_path, monkeypatch):
 
 
 def reset_argv() -> tuple[str, ...]:
-    return plan(situation(node(held=(0, 1))), STEP.settle({})).actions[0].command.argv
+    """The reset's own argv, its lock in a folder that a plain user can write to."""
+    argv = plan(situation(node(held=(0, 1))), STEP.settle({})).actions[0].command.argv
+    return (*argv[:-1], str(Path(os.environ["CALLS"]).parent / "run"))
 
 
 CALLS = ["-pm 0 -i GPU-0,GPU-1", "--gpu-reset -i GPU-0,GPU-1", "-pm 1 -i GPU-0,GPU-1"]
@@ -149,6 +152,25 @@ def test_persistence_mode_comes_back_when_a_hanging_reset_runs_out_of_time(hyper
     running.communicate(timeout=20)
     assert running.returncode == 143
     assert hypervisor.read_text().splitlines() == CALLS
+
+
+def test_while_an_earlier_reset_lives_there_is_no_second_one(hypervisor, monkeypatch):
+    monkeypatch.setenv("RESET", "exec sleep 60")
+    running = subprocess.Popen(
+        reset_argv(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    while not (hypervisor.exists() and "--gpu-reset" in hypervisor.read_text()):
+        time.sleep(0.02)
+    second = subprocess.run(reset_argv(), check=False, capture_output=True, text=True)
+    assert (second.returncode, second.stderr) == (75, "an earlier reset is still running\n")
+    os.killpg(running.pid, signal.SIGTERM)
+    running.communicate(timeout=20)
+    assert hypervisor.read_text().splitlines() == CALLS
+
+
+def test_a_reset_that_still_runs_refuses_and_is_not_waited_out():
+    with pytest.raises(Refused, match="earlier reset is still running on pve-01"):
+        run(Desk(node(held=(0,)), answer=Outcome(status=75, stderr="an earlier reset is still running")))
 
 
 def test_a_connection_that_goes_away_does_not_end_a_reset(hypervisor, monkeypatch):

@@ -33,7 +33,12 @@ _DRIVER_DAEMONS = frozenset(
 
 def is_driver_daemon(process: Process) -> bool:
     """Whether it holds GPU files for the driver's sake (persistence, fabric, monitoring), by its comm."""
-    return process.comm in _DRIVER_DAEMONS
+    return serves_driver(process.comm)
+
+
+def serves_driver(comm: str) -> bool:
+    """The same, of whom no more than the kernel's name is known."""
+    return comm in _DRIVER_DAEMONS
 
 
 def protected(process: Process) -> str:

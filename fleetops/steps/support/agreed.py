@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from fleetops.model.machine import Process
+from fleetops.model.finding import Observation
+from fleetops.model.machine import PROCESSES, Process
 
 
 def linked(agreed: Iterable[Process], now: Iterable[Process]) -> tuple[Process, ...]:
@@ -13,7 +14,10 @@ def linked(agreed: Iterable[Process], now: Iterable[Process]) -> tuple[Process, 
     """
     living = tuple(now)
     known = {(one.pid, one.start_ticks) for one in agreed}
-    pids = {pid for pid, _ in known}
+    # A number that somebody else has by now links nobody: the kernel gives it away only when no group or session of that
+    # number is left.
+    given_away = {one.pid for one in living if (one.pid, one.start_ticks) not in known}
+    pids = {pid for pid, _ in known} - given_away
     found = {one.pid: one for one in living if (one.pid, one.start_ticks) in known}
     while more := [
         one
@@ -22,3 +26,16 @@ def linked(agreed: Iterable[Process], now: Iterable[Process]) -> tuple[Process, 
     ]:
         found.update({one.pid: one for one in more})
     return tuple(one for one in living if one.pid in found)
+
+
+def started_again(agreed: Iterable[Process], living: Iterable[Process], observation: Observation) -> str:
+    """Who brought the service back after its end, in words; "" where nobody did."""
+    now = tuple(living)
+    meant = {one.pid for one in linked(agreed, now)}
+    fresh = next((one for one in now if one.pid not in meant), None)
+    if fresh is None:
+        return ""
+    table = {one.pid: one for one in observation.node_facts.value(PROCESSES) or ()}
+    parent = table.get(fresh.ppid)
+    by = f" by pid {parent.pid} ({parent.title})" if parent else ""
+    return f"{fresh.title} (pid {fresh.pid}) has been started again{by}"

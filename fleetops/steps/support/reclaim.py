@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from fleetops.engines.attribution import attribute
+from fleetops.engines.support.protected import serves_driver
 from fleetops.model.fact import Facts
 from fleetops.model.finding import Baseline, Observation
 from fleetops.model.gpu import GPUS, Gpus
@@ -151,10 +152,12 @@ def _shown(count: int | None) -> str:
 
 def _count_holders(observation: Observation) -> int | None:
     """Processes that hold device files, in the node's own view or the hypervisor's, whichever sees more."""
+    found = attribute(observation)
     inside = observation.node_facts.value(HOLDERS)
-    if inside is None:
+    if inside is None or not found.known:
         return None
-    own = {holder.pid for holder in inside}
+    daemons = {process.pid for process in found.daemons}
+    own = {holder.pid for holder in inside} - daemons
     return max(len(own), len(_held_from_outside(observation.hypervisor_facts, observation)))
 
 
@@ -163,7 +166,7 @@ def _held_from_outside(facts: Facts | None, observation: Observation) -> set[int
     seen = facts.value(HOST_HOLDERS) if facts else None
     if seen is None or guest is None:
         return set()
-    return {holder.pid for holder in seen if holder.guest_id == guest.id}
+    return {one.pid for one in seen if one.guest_id == guest.id and not serves_driver(one.comm)}
 
 
 def _port(before: Observation, after: Observation) -> ReclaimRow:
