@@ -122,15 +122,13 @@ class Runner:
             detail = step.run(self.desk, step.settle(entry.options))
         except Skip as skip:
             return "skipped", str(skip)
-        if step.ends_service:
-            self._must_stay_down()
         if entry.until:
-            self._await(entry)
+            self._await(entry, step)
         return "done", detail
 
     def _must_stay_down(self) -> None:
         """Something that starts the service again (a loop, a unit) would undo every further step: it is named at once."""
-        situation = self.desk.look()
+        situation = self.desk.current
         agreed = attribute(situation.before).processes
         again = started_again(agreed, situation.attribution.living, situation.observation)
         if again:
@@ -150,10 +148,12 @@ class Runner:
             return f"no reason to act, though not known: {unknown[0].evidence}"
         return f"not needed: {', '.join(entry.when)} not found"
 
-    def _await(self, entry: Entry) -> None:
+    def _await(self, entry: Entry, step: Step) -> None:
         """The facts that the playbook wants after this step, polled to its deadline."""
         until = self.desk.now() + entry.deadline_s
         while left := missing_facts(self._rows(), entry.until):
+            if step.ends_service:
+                self._must_stay_down()
             if self.desk.now() >= until:
                 raise StepFailed(
                     f"after {entry.deadline_s:g} s: {_told(left)}", host=self.desk.current.node_name

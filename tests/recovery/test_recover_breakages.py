@@ -1,6 +1,10 @@
 """Each way of breaking: healed by the smallest rung that works, or refused for the right reason."""
 
+import time
+
 import pytest
+
+from fleetops.lab.breakages.base import BrokenNode
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 
@@ -78,3 +82,35 @@ def test_a_locked_guest_is_refused_and_nothing_is_changed_on_the_hypervisor(flee
     held = fleet.look().node_facts.readings["gpus"].gpus
     assert sum(gpu.memory_used_bytes for gpu in held) > 2**30
     assert "backup" in fleet.run("pve-01", "pct", "config", "174")
+
+
+LOOP = """
+cat > /root/serve.sh <<'END'
+while true; do
+    SGLANG_LAB_PACE=0.2 python3 -m sglang.launch_server --model-path /models/example --tp 8 --port 30000 \\
+        --enable-hierarchical-cache --hicache-size 48 --mem-fraction-static 0.88 > /root/serve.log 2>&1
+    sleep 0.2
+done
+END
+setsid sh -c 'echo $$ > /root/serve.pid; exec sh /root/serve.sh' > /dev/null 2>&1 < /dev/null &
+"""
+
+
+@pytest.fixture
+def restarted_by_a_loop(fleet):
+    BrokenNode(fleet.lab.folder, "node-174").clear()
+    fleet.run("node-174", "sh", "-c", LOOP)
+    for _ in range(100):
+        if [len(service.ranks) for service in fleet.look().services] == [8]:
+            break
+        time.sleep(0.1)
+    yield
+    fleet.run("node-174", "sh", "-c", "kill $(cat /root/serve.pid)")
+    BrokenNode(fleet.lab.folder, "node-174").clear()
+
+
+def test_what_starts_a_service_again_is_named_at_once(fleet, restarted_by_a_loop):
+    ran = fleet.fleetops("kill", "node-174", "--yes", "--json")
+    assert ran.status == 4, ran
+    assert "has been started again by pid" in ran.json["why"]
+    assert "serve.sh" in ran.json["why"]
