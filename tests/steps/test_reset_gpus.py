@@ -190,8 +190,12 @@ def test_a_driver_that_refuses_is_quoted():
         run(Desk(node(held=(0,)), answer=Outcome(status=255, stdout=IN_USE)))
 
 
-def test_an_answer_that_was_lost_is_decided_by_the_facts_and_not_repeated():
-    lost = Outcome(status=None, stderr="connection lost")
+@pytest.mark.parametrize(
+    "lost",
+    [Outcome(status=None, stderr="connection lost"), Outcome(status=124, timed_out=True)],
+    ids=["connection lost", "ran out of time"],
+)
+def test_an_answer_that_was_lost_is_decided_by_the_facts_and_not_repeated(lost):
     healed = Desk(node(held=(0,)), node(), answer=lost)
     assert run(healed) == "1 GPUs reset"
     still_dirty = Desk(node(held=(0,)), answer=lost)
