@@ -1,5 +1,6 @@
 """One playbook on one node: look, plan, and on the operator's word, run. What recover, kill, reset-gpus and launch share."""
 
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -104,8 +105,9 @@ class Operation:
         return Runner(self.book, RunDesk(tools, journal, situation, self.waived)).run()
 
     def _run_id(self) -> str:
-        """Unique in the state folder and telling: when, and on which node."""
+        """When, on which node, and a chance part: two controllers that start in the same second are two runs.
+
+        Locks and claims on the hosts are told apart by it, so it must be unique across state folders as well.
+        """
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.clock()))
-        wanted = f"{stamp}-{self.node.name}"
-        taken = (self.state / "runs" / wanted).exists()
-        return f"{wanted}-{time.monotonic_ns() % 10_000:04d}" if taken else wanted
+        return f"{stamp}-{self.node.name}-{secrets.token_hex(2)}"
