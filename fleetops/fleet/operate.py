@@ -110,4 +110,4 @@ class Operation:
         Locks and claims on the hosts are told apart by it, so it must be unique across state folders as well.
         """
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.clock()))
-        return f"{stamp}-{self.node.name}-{secrets.token_hex(2)}"
+        return f"{stamp}-{self.node.name}-{secrets.token_hex(3)}"
