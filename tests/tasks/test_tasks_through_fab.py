@@ -1,15 +1,16 @@
 """The four tasks through the real fab, on the lab: their subcommands' own output, questions and exit codes."""
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Call
 
 import fleetops
 
 pytestmark = pytest.mark.lab
+Call = Callable[..., subprocess.CompletedProcess[str]]
 PATTERN = r"Allocating.*host memory\|hicache_size"
 
 
