@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _EXITS = {
     "done": Exit.FINE,
-    "healthy": Exit.FINE,
     "failed": Exit.FAILED,
     "refused": Exit.REFUSED,
     "interrupted": Exit.INTERRUPTED,

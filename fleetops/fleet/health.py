@@ -9,7 +9,7 @@ from fleetops.fleet.read import Sessions
 from fleetops.model.engine import Service
 from fleetops.model.errors import FleetopsError, Refused, Unknown
 from fleetops.model.finding import Finding, Severity
-from fleetops.model.fleet import AUTO, Profile
+from fleetops.model.fleet import Profile
 from fleetops.model.machine import IDENTITY
 from fleetops.steps.support.base import Situation
 
@@ -17,8 +17,6 @@ _DEADLINE_S = 30.0
 # One silent request proves little on a busy server (facts/engines.md F 13).
 _TRIES = 2
 _PAUSE_S = 2.0
-# USER_HZ, which /proc counts start times in, is 100 on every architecture that runs these engines.
-_TICKS_PER_S = 100
 
 
 @dataclass(frozen=True)
@@ -63,31 +61,19 @@ def _whole_service(situation: Situation, profile: Profile) -> Service | None:
     return None
 
 
-def _serving(service: Service, profile: Profile, tokens: int) -> str:
-    """Its flags are its own to say: a service that was started by hand is not the profile's for serving on its port."""
-    differing = [
-        name
-        for name in sorted({flag.name for flag in profile.flags} | set(service.flags))
-        if (flag := profile.flag(name)) is None or not _same(flag.value, service.flags.get(name))
-    ]
-    named = differing and not _only_usual(differing)
-    what = f"a service that is not as profile {profile.name} says" if named else profile.name
-    return (
-        f"{what} is serving on port {profile.port}: all ranks live, {tokens} tokens were generated just now"
-    )
-
-
+# What every launch sets from the profile's own keys, under the names that engines give them.
 _USUAL = {"model_path", "tp", "tp_size", "tensor_parallel_size", "port", "host"}
 
 
-def _only_usual(names: list[str]) -> bool:
-    return _USUAL.issuperset(names)
-
-
-def _same(wanted: object, there: str | None) -> bool:
-    if isinstance(wanted, bool):
-        return (there is not None and there.lower() != "false") is wanted
-    return there is not None and (wanted == AUTO or str(wanted) == there)
+def _serving(service: Service, profile: Profile, tokens: int) -> str:
+    """Its flags are its own to say: a service that was started by hand is not the profile's for serving on its port."""
+    stated = [flag for flag in profile.flags if flag.name not in _USUAL]
+    more = set(service.flags) - _USUAL - {flag.name for flag in stated}
+    is_the_profiles = not more and all(flag.is_in_force(service.flags.get(flag.name)) for flag in stated)
+    what = profile.name if is_the_profiles else f"a service that is not as profile {profile.name} says"
+    return (
+        f"{what} is serving on port {profile.port}: all ranks live, {tokens} tokens were generated just now"
+    )
 
 
 def _must_be_old_enough(situation: Situation, profile: Profile, service: Service) -> None:
@@ -96,7 +82,7 @@ def _must_be_old_enough(situation: Situation, profile: Profile, service: Service
     launcher = service.launcher
     if identity is None or launcher is None:
         return
-    age_s = identity.uptime_s - launcher.start_ticks / _TICKS_PER_S
+    age_s = launcher.age_s(identity.uptime_s)
     if age_s < profile.ready_deadline_s:
         node = situation.node_name
         raise Refused(

@@ -102,7 +102,7 @@ class Operation:
             sleep=self.sleep,
         )
         journal = Journal(self.state, situation.run_id)
-        return Runner(self.book, RunDesk(tools, journal, situation, self.waived)).run()
+        return Runner(self.book, RunDesk(tools, journal, situation)).run()
 
     def _run_id(self) -> str:
         """When, on which node, and a chance part: two controllers that start in the same second are two runs.

@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 from fleetops.lab.driver import create
-from fleetops.lab.fleet import LabHost, gpus_of, guests_of, lab_host
+from fleetops.lab.fleet import LabHost, gpus_of, guests_of
 from fleetops.lab.kernel import MemoryUse, cgroup, meminfo
 from fleetops.lab.paths import Layout
 from fleetops.lab.root import ENGINE_SOURCE, MODELS
@@ -221,8 +221,3 @@ def _vm_config(guest: LabHost) -> str:
 def _hardware_address(guest: LabHost) -> str:
     digits = guest.machine_id
     return "BC:24:11:" + ":".join(digits[n : n + 2].upper() for n in (0, 2, 4))
-
-
-def hypervisor_of(host: LabHost) -> LabHost | None:
-    """The host that it is started in, where it is a container."""
-    return lab_host(host.hypervisor) if host.kind == "lxc" else None

@@ -118,10 +118,6 @@ class Entry:
         self._record["leak"] = written["leak"] if leak is None else leak  # another may have marked it
         _write_record(self._descriptor, self._record)
 
-    def keep_in_children(self) -> None:
-        """Let the lock pass through exec, so that the entry lives as long as any child that has inherited it."""
-        os.set_inheritable(self._descriptor, True)
-
     def close(self) -> None:
         """Give everything back, as a process that ends cleanly does."""
         self.path.unlink(missing_ok=True)

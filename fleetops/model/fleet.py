@@ -62,6 +62,16 @@ class Flag:
     unit: FlagUnit | None = None
     scope: FlagScope | None = None
 
+    def is_in_force(self, value: str | None) -> bool:
+        """Whether a command line's value (None: not there) is this flag's; a switch has none there, or `true`."""
+        if isinstance(self.value, bool):
+            return (
+                not self.value
+                if value is None
+                else value.lower() in ({"", "true"} if self.value else {"false"})
+            )
+        return value is not None and (self.value == AUTO or value == str(self.value))
+
 
 @dataclass(frozen=True, kw_only=True)
 class HostMemory:

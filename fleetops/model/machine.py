@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from fleetops.model.fact import Key
 
+# USER_HZ, in which /proc counts start times: fixed in the kernel's interface on every platform that has GPUs.
+_TICKS_PER_S = 100
+
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
@@ -83,6 +86,10 @@ class Process:
     rss_bytes: int = 0
     pss_bytes: int | None = None
     live_threads: tuple[Thread, ...] = ()
+
+    def age_s(self, uptime_s: float) -> float:
+        """Seconds since its start, on a host that has been up for `uptime_s`."""
+        return max(0.0, uptime_s - self.start_ticks / _TICKS_PER_S)
 
     @property
     def is_zombie(self) -> bool:

@@ -1,8 +1,8 @@
 """The one place through which steps act: guards before, journal around, facts after."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fleetops.checks import judge
@@ -51,7 +51,6 @@ class RunDesk:
     tools: Tools
     journal: Journal
     current: Situation
-    waived: Mapping[str, str] = field(default_factory=dict)
     step: str = ""
     guards: tuple[str, ...] = ()
     reclaimed: tuple[ReclaimRow, ...] = ()
@@ -66,7 +65,7 @@ class RunDesk:
         return self.current
 
     def look(self) -> Situation:
-        """Read the facts again; what they are is journaled in short."""
+        """Read the facts again."""
         observation = self.tools.observe()
         self.current = situate(self.current, observation)
         return self.current
@@ -192,11 +191,4 @@ class RunDesk:
 
 def situate(past: Situation, observation: Observation) -> Situation:
     """The situation that a fresh observation makes of a past one."""
-    return Situation(
-        inventory=past.inventory,
-        observation=observation,
-        findings=judge(observation),
-        before=past.before,
-        run_id=past.run_id,
-        waived=past.waived,
-    )
+    return replace(past, observation=observation, findings=judge(observation))

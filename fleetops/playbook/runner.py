@@ -17,7 +17,7 @@ from fleetops.steps import all_steps
 from fleetops.steps.support.agreed import started_again
 from fleetops.steps.support.base import Skip, Step
 from fleetops.steps.support.launching import Started
-from fleetops.steps.support.reclaim import missing_facts, reclaim_rows
+from fleetops.steps.support.reclaim import missing_facts, reclaim_rows, told
 
 _POLL_S = 1.0
 NODE_LOCK = "node.lock"
@@ -35,7 +35,7 @@ class Runner:
         """Every step; the result says how it ended. Raises nothing that a step raises, KeyboardInterrupt included."""
         node = self.desk.current.node_name
         by = asdict(Owner.this_process(self.desk.journal.run_id))
-        self._write("begin", playbook=self.book.name, node=node, waived=dict(self.desk.waived), by=by)
+        self._write("begin", playbook=self.book.name, node=node, waived=dict(self.desk.current.waived), by=by)
         try:
             status, failure = self._outcome(node)
         finally:
@@ -156,9 +156,9 @@ class Runner:
                 self._must_stay_down()
             if self.desk.now() >= until:
                 raise StepFailed(
-                    f"after {entry.deadline_s:g} s: {_told(left)}", host=self.desk.current.node_name
+                    f"after {entry.deadline_s:g} s: {told(left)}", host=self.desk.current.node_name
                 )
-            self.desk.tell(f"waiting: {_told(left)}")
+            self.desk.tell(f"waiting: {told(left)}")
             self.desk.wait(_POLL_S)
 
     def _rows(self) -> tuple[ReclaimRow, ...]:
@@ -213,7 +213,7 @@ class Runner:
             reclaimed=self.desk.reclaimed or self._last_rows(status),
             launched=self.desk.launched,
             previous=self.desk.previous_launch(),
-            waived=dict(self.desk.waived),
+            waived=dict(self.desk.current.waived),
             evidence=str(self.desk.journal.folder),
         )
 
@@ -229,7 +229,3 @@ def _said(runner: Runner, what: str) -> Iterator[None]:
         yield
     except FleetopsError as error:
         runner.desk.tell(f"{what}: {error.message}")
-
-
-def _told(rows: tuple[ReclaimRow, ...]) -> str:
-    return ", ".join(f"{row.name} {row.after} (idle {row.idle})" for row in rows)

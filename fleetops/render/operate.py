@@ -2,7 +2,6 @@
 
 import shlex
 import textwrap
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from types import TracebackType
@@ -127,7 +126,6 @@ class RunScreen(AbstractContextManager["RunScreen"]):
         self._output = output
         self._status: Status | None = None
         self._title = ""
-        self._started = time.monotonic()
         self._last_told = ""
 
     def __enter__(self) -> Self:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from fleetops.model.fleet import AUTO, FlagValue
 from fleetops.model.machine import IDENTITY, Process
 from fleetops.model.nodeset import fold_names
 from fleetops.model.report import GpuHolder, GpuUse, MemoryUse, PortUse, RankUse, Report, Verdict
@@ -15,7 +14,6 @@ from fleetops.render.rows import Row
 
 # Less than this part of a node's memory, unexplained, is the kernel's own and not worth a word.
 _NOTABLE_SHARE = 0.03
-_TICKS_PER_S = 100  # USER_HZ, fixed in the kernel's interface on every platform that has GPUs
 
 
 def probe_rows(report: Report) -> list[Row]:
@@ -74,7 +72,7 @@ def _age(process: Process, report: Report) -> str:
     identity = report.observation.node_facts.value(IDENTITY) if report.observation else None
     if identity is None:
         return ""
-    return show_duration(max(0.0, identity.uptime_s - process.start_ticks / _TICKS_PER_S))
+    return show_duration(process.age_s(identity.uptime_s))
 
 
 def _against_profile(report: Report, flags: dict[str, str]) -> str:
@@ -86,18 +84,9 @@ def _against_profile(report: Report, flags: dict[str, str]) -> str:
     differing = [
         f"{flag.name.replace('_', '-')} {in_force[flag.name]} (profile: {flag.value})"
         for flag in profile.flags
-        if flag.name in in_force
-        and not looks_secret(flag.name)
-        and not _same(in_force[flag.name], flag.value)
+        if flag.name in in_force and not looks_secret(flag.name) and not flag.is_in_force(in_force[flag.name])
     ]
     return ", ".join(differing) if differing else f"as profile {profile.name} says"
-
-
-def _same(in_force: str, stated: FlagValue) -> bool:
-    """A switch has no value on a command line, or `true`; `auto` is whatever was sized."""
-    if isinstance(stated, bool):
-        return in_force.lower() in ({"", "true"} if stated else {"false"})
-    return stated == AUTO or in_force == str(stated)
 
 
 def _memory_rows(memory: MemoryUse) -> Iterator[Row]:

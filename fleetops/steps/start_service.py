@@ -9,12 +9,15 @@ from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.secrets import mask_argv
 from fleetops.steps.support.base import Desk, Options, Situation, Step
 from fleetops.steps.support.launching import Started, launch_values, log_path, profile_of, record_path
+from fleetops.steps.support.scripts import START_OF
 
 # $1 claim, $2 log, $3 record, $4 profile, $5 run id, $6 port; the rest is the service's argv.
 # stdin: NAME=value lines for its environment, so that no secret stands in an argv of ours. Only the service's own shell
 # reads them: a PATH or an LD_PRELOAD meant for it does nothing to the commands here.
 # The claim makes a second submission of the same start do nothing (status 76); the log is always a new file.
-_START = r"""
+_START = (
+    START_OF
+    + r"""
 mask=$(umask)
 umask 077
 claim=/run/fleetops/claims/$1 log=$2 record=$3 profile=$4 run=$5 port=$6; shift 6
@@ -34,11 +37,12 @@ tries=0
 while [ ! -s "$claim/pid" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
 pid=$(cat "$claim/pid") || exit 1
 stat=$(cat "/proc/$pid/stat" 2>/dev/null) || { echo 'it ended at once'; tail -n 5 "$log"; exit 1; }
-ticks=$(set -f; set -- ${stat##*) }; printf %s "${20}")
+ticks=$(start_of "$stat")
 printf '{"profile": "%s", "run_id": "%s", "pid": %s, "start_ticks": %s, "port": %s, "log": "%s"}\n' \
     "$profile" "$run" "$pid" "$ticks" "$port" "$log" > "$record.new" && mv "$record.new" "$record" || exit 1
 echo "$pid $ticks"
 """
+)
 
 
 def plan(situation: Situation, _options: Options) -> PlannedStep:

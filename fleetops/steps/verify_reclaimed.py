@@ -5,7 +5,7 @@ from fleetops.model.machine import HOLDERS
 from fleetops.model.plan import PlannedStep
 from fleetops.model.record import ReclaimRow
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
-from fleetops.steps.support.reclaim import UNTIL_FACTS, missing_facts, reclaim_rows
+from fleetops.steps.support.reclaim import UNTIL_FACTS, missing_facts, reclaim_rows, told
 
 _POLL_S = 2.0
 # Memory that comes back in waves (400 GB takes a while to unpin) must be seen back twice.
@@ -45,28 +45,24 @@ def run(desk: Desk, options: Options) -> str:
         if desk.now() >= until:
             desk.report_reclaimed(rows)
             raise StepFailed(
-                f"not everything is back: {_told(left)}",
+                f"not everything is back: {told(left)}",
                 host=desk.situation.node_name,
                 hint=f"fleetops probe {desk.situation.node_name}; what is left needs the next rung, or a person",
             )
-        desk.tell(f"waiting for {_told(left)}")
+        desk.tell(f"waiting for {told(left)}")
         desk.wait(_POLL_S)
         rows = _rows(desk)
     desk.wait(_TWICE_APART_S)
     rows = _rows(desk)
     desk.report_reclaimed(rows)
     if left := missing_facts(rows, tuple(UNTIL_FACTS)):
-        raise StepFailed(f"it was back, and is not any more: {_told(left)}", host=desk.situation.node_name)
+        raise StepFailed(f"it was back, and is not any more: {told(left)}", host=desk.situation.node_name)
     desk.record_baseline()
     return "everything is back"
 
 
 def _rows(desk: Desk) -> tuple[ReclaimRow, ...]:
     return reclaim_rows(desk.situation.before, desk.look().observation)
-
-
-def _told(rows: tuple[ReclaimRow, ...]) -> str:
-    return ", ".join(f"{row.name} {row.after} (idle {row.idle})" for row in rows)
 
 
 STEP = Step(

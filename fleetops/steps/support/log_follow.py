@@ -8,20 +8,23 @@ from fleetops.model.engine import LogReport
 from fleetops.model.errors import StepFailed
 from fleetops.steps.support.base import Desk
 from fleetops.steps.support.launching import Started
+from fleetops.steps.support.scripts import START_OF
 
 _CHUNK = 256 * 1024
 
 # $1 log, $2 bytes already read, $3 pid, $4 start ticks. First line: `alive` or `dead`; then the new bytes.
-_FOLLOW = r"""
+_FOLLOW = (
+    START_OF
+    + r"""
 state=dead
 if stat=$(cat "/proc/$3/stat" 2>/dev/null); then
-    set -f; fields=${stat##*) }; letter=${fields%% *}
-    ticks=$(set -- $fields; printf %s "${20}")
-    if [ "$ticks" = "$4" ] && [ "$letter" != Z ] && [ "$letter" != X ]; then state=alive; fi
+    fields=${stat##*) }; letter=${fields%% *}
+    if [ "$(start_of "$stat")" = "$4" ] && [ "$letter" != Z ] && [ "$letter" != X ]; then state=alive; fi
 fi
 echo $state
 tail -c "+$(($2 + 1))" -- "$1" | head -c 262144
 """
+)
 
 
 @dataclass

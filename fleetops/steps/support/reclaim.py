@@ -45,6 +45,11 @@ def missing_facts(rows: tuple[ReclaimRow, ...], wanted: tuple[str, ...]) -> tupl
     return tuple(row for row in rows if row.fact in wanted and not row.ok)
 
 
+def told(rows: tuple[ReclaimRow, ...]) -> str:
+    """Rows that are not back, for a person."""
+    return ", ".join(f"{row.name} {row.after} (idle {row.idle})" for row in rows)
+
+
 def gpu_facts(observation: Observation) -> Gpus | None:
     """The node's GPUs as the node sees them."""
     return observation.node_facts.value(GPUS)

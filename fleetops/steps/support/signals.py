@@ -4,12 +4,13 @@ from collections.abc import Iterable
 
 from fleetops.model.command import Command, shell
 from fleetops.model.machine import Process
+from fleetops.steps.support.scripts import START_OF
 
 # $1: signal name; the rest: PID:START_TICKS. One line a process: `PID sent|gone|other`.
-# Start time is field 22 of /proc/PID/stat; the name in field 2 may hold anything, so fields are counted from the last `)`.
-_SIGNAL = r"""
+_SIGNAL = (
+    START_OF
+    + r"""
 signal=$1; shift
-start_of() { set -f; set -- ${1##*) }; printf %s "${20}"; }
 for one in "$@"; do
     pid=${one%%:*}
     stat=$(cat "/proc/$pid/stat" 2>/dev/null) || { echo "$pid gone"; continue; }
@@ -17,6 +18,7 @@ for one in "$@"; do
     if kill -s "$signal" "$pid" 2>/dev/null; then echo "$pid sent"; else echo "$pid gone"; fi
 done
 """
+)
 
 
 def signal_command(signal: str, processes: Iterable[Process]) -> Command:
