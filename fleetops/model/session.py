@@ -1,6 +1,7 @@
 """What the layers above `ssh/` know of a connection; tests hand in others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +14,22 @@ class Answer:
 
     status: int
     body: bytes
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """An HTTP answer that is read while it comes.
+
+    Attributes:
+        content_type: the media type alone, in lower case.
+        asked_at: when the request began to be sent, on `time.monotonic`'s clock.
+        pieces: the body as it arrives. Iterating raises OSError or TimeoutError where it does not arrive whole.
+    """
+
+    status: int
+    content_type: str
+    asked_at: float
+    pieces: Iterator[bytes]
 
 
 class Session(Protocol):
@@ -36,3 +53,15 @@ class Session(Protocol):
         self, port: int, method: str, path: str, body: bytes | None = None, *, deadline_s: float = 10.0
     ) -> Answer:
         """One HTTP request to a port of the host's own loopback. Raises OSError or TimeoutError where none answers."""
+
+    def stream(
+        self,
+        port: int,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        deadline_s: float = 10.0,
+    ) -> AbstractContextManager[Streaming]:
+        """The same, its answer read while it comes; `deadline_s` holds for the whole of it."""

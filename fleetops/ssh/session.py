@@ -2,14 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 
 import paramiko
 
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import ConnectionLost, Unreachable
-from fleetops.model.session import Answer
+from fleetops.model.session import Answer, Streaming
 from fleetops.ssh import http, quote
 from fleetops.ssh.dial import open_through
 from fleetops.ssh.exchange import GRACE_S, START_S, End, Exchange
@@ -159,7 +159,23 @@ class SshSession:
         self, port: int, method: str, path: str, body: bytes | None = None, *, deadline_s: float = 10.0
     ) -> Answer:
         """One HTTP request to a port of the host's own loopback. Raises OSError or TimeoutError where none answers."""
+        with self.stream(port, method, path, body, deadline_s=deadline_s) as answer:
+            return http.whole(answer)
+
+    @contextmanager
+    def stream(
+        self,
+        port: int,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        deadline_s: float = 10.0,
+    ) -> Iterator[Streaming]:
+        """The same, its answer read while it comes, over a channel of its own: many at once share the connection."""
         transport = self._link.transport()
+        until = time.monotonic() + deadline_s
         try:
             channel = open_through(transport, "127.0.0.1", port, deadline_s)
         except paramiko.ChannelException as error:
@@ -167,8 +183,10 @@ class SshSession:
         except (paramiko.SSHException, EOFError, OSError) as error:
             self._link.retire(transport)
             raise self._link.unreachable(f"it opens no channel to port {port}: {error}") from error
+        left_s = until - time.monotonic()
         try:
-            return http.request(channel, method, path, body, deadline_s=deadline_s)
+            with http.stream(channel, method, path, body, deadline_s=left_s, headers=headers) as answer:
+                yield answer
         except OSError as error:
             if not transport.is_active():
                 raise self._lost(f"the connection broke during a request to port {port}") from error
