@@ -11,7 +11,12 @@ from fleetops.facts.segments import creator_of
 from fleetops.model.command import Outcome
 from fleetops.model.fact import Gap, Missing
 
-ARGUMENTS = {"guest": ("lxc", 174), "tasks": (174,), "engine_source": ("sglang", "")}
+ARGUMENTS = {
+    "guest": ("lxc", 174),
+    "tasks": (174,),
+    "engine_source": ("sglang", ""),
+    "model_config": ("/models/example",),
+}
 FACTS = [build(name, *ARGUMENTS.get(name, ())) for name in names()]
 FACTS_BY_ID = pytest.mark.parametrize("fact", FACTS, ids=names())
 RECORDED = [case for case in load_cases() if case.outcome.stdout]
