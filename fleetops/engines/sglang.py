@@ -14,6 +14,7 @@ from typing import Any
 from fleetops.engines.base import Generation, PoolSizes
 from fleetops.engines.support.command_line import file_name, program, write_flags
 from fleetops.engines.support.finder import Shape, find_services
+from fleetops.engines.support.openai import complaint
 from fleetops.engines.support.prometheus import samples
 from fleetops.engines.support.sglang_log import LOG
 from fleetops.model.engine import LogReport, Service, ServiceRecord
@@ -172,7 +173,7 @@ class Sglang:
         meta = answer.get("meta_info")
         tokens = meta.get("completion_tokens") if isinstance(meta, dict) else None
         if not isinstance(tokens, int) or not isinstance(answer.get("text"), str):
-            raise ValueError(_complaint(answer))  # noqa: TRY004 - the promised error
+            raise ValueError(complaint(answer))  # noqa: TRY004 - the promised error
         return Generation(tokens=tokens, text=answer["text"])
 
     def parse_info(self, body: bytes) -> tuple[PoolSizes, ...]:
@@ -180,7 +181,7 @@ class Sglang:
         answer = _json_object(body)
         tokens = answer.get("max_total_num_tokens")
         if not isinstance(tokens, int):
-            raise ValueError(_complaint(answer))  # noqa: TRY004 - the promised error
+            raise ValueError(complaint(answer))  # noqa: TRY004 - the promised error
         return (PoolSizes(device_tokens=tokens),)
 
     def parse_metrics(self, text: str) -> tuple[PoolSizes, ...]:
@@ -219,13 +220,6 @@ def _json_object(body: bytes) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise ValueError(f"expected a JSON object, got {body[:80]!r}")  # noqa: TRY004 - the promised error
     return answer
-
-
-def _complaint(answer: Mapping[str, Any]) -> str:
-    """What an error body says; its form differs between endpoints and releases."""
-    error = answer.get("error", answer.get("message", answer.get("detail")))
-    text = error.get("message", error) if isinstance(error, dict) else error
-    return str(text) if text else f"an answer without the expected fields, but {', '.join(answer) or 'empty'}"
 
 
 def _rank_label(labels: Mapping[str, str]) -> str:
