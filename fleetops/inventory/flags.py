@@ -1,7 +1,7 @@
 """A profile's launch flags: a plain value, or `{value, unit, scope}` where the number's meaning is stated.
 
-`auto` asks fleetops for the largest size that fits, so it needs a unit of bytes and a scope. As a plain value it is
-the engine's own word (`kv-cache-dtype: auto`), except for flags that are sizes by their name.
+`auto` asks fleetops for the largest size that fits, in whatever unit and scope the engine's source proves. As a plain
+value it is the engine's own word (`kv-cache-dtype: auto`), except for flags that are sizes by their name.
 """
 
 import math
@@ -110,14 +110,21 @@ class FlagKind(AsItIs):
 def _stated_wrongly(flag: FlagReading) -> str:
     """What is wrong between a flag's value, unit and scope, "" if nothing."""
     if flag.value == AUTO:
-        if flag.unit not in BYTE_UNITS:
-            return f"`auto` is for sizes: it needs a unit of {', '.join(BYTE_UNITS)}"
-        return "" if flag.scope else "`auto` needs a scope: per-rank, per-node or total"
+        return f"`auto` is for sizes: its unit is one of {', '.join(BYTE_UNITS)}" if _is_no_size(flag) else ""
     if flag.unit and (isinstance(flag.value, bool | str) or flag.value < 0):
         return f"a value in {flag.unit} is a number from 0 up" + (
             ", or auto" if flag.unit in BYTE_UNITS else ""
         )
     return ""
+
+
+def _is_no_size(flag: FlagReading) -> bool:
+    return flag.unit is not None and flag.unit not in BYTE_UNITS
+
+
+def _is_left_to_sizing(key: str, flag: FlagReading) -> bool:
+    """`auto` where it is fleetops' word: in the long form, and for flags that are sizes by their name."""
+    return flag.value == AUTO and (not isinstance(flag.entry, Scalar) or bool(_SIZE_NAME.fullmatch(key)))
 
 
 def flag_name(key: str) -> str:
@@ -132,7 +139,7 @@ def flag_problems(flags: Mapping[str, FlagReading]) -> Iterator[tuple[FlagReadin
     for key, flag in flags.items():
         if (first := seen.setdefault(flag_name(key), key)) != key:
             yield flag, f"`{key}` and `{first}` are the same flag", ""
-        if flag.value == AUTO and flag.unit:
+        if _is_left_to_sizing(key, flag):
             if sized:
                 yield flag, f"only one flag can be auto, and `{sized}` is", ""
             sized = sized or key
@@ -142,8 +149,6 @@ def flag_problems(flags: Mapping[str, FlagReading]) -> Iterator[tuple[FlagReadin
 
 def _bare_size(value: FlagValue) -> str:
     """What is wrong with a size flag's plain value, "" if nothing."""
-    if value == AUTO:
-        return "`auto` needs the flag's unit and scope"
     try:
         parse_size(str(value))
     except ValueError:

@@ -215,7 +215,6 @@ def test_a_profiles_values_are_judged(wrong, profile, problem):
         ("model-path: /x", "set by the profile's `model`"),
         ("tp-size: 4", "tensor-parallel 4 x pipeline-parallel 1 is not the profile's 8 ranks"),
         ("pp_size: 2", "tensor-parallel 8 x pipeline-parallel 2 is not the profile's 8 ranks"),
-        ("hicache-size: auto", "`auto` needs the flag's unit and scope"),
         (
             "hicache-size: 48 GB",
             "the unit does not belong in the value (write {value: 48, unit: GB, scope: per-rank}",
@@ -229,9 +228,12 @@ def test_a_profiles_values_are_judged(wrong, profile, problem):
         ),
         ("hicache-size: {value: lots, unit: GB}", "a value in GB is a number from 0 up, or auto"),
         ("hicache-size: {value: -1, unit: GB}", "a value in GB is a number from 0 up, or auto"),
-        ("a: {value: auto}", "`auto` is for sizes: it needs a unit of GB, GiB, MB, MiB, bytes"),
-        ("a: {value: auto, unit: tokens, scope: total}", "`auto` is for sizes"),
-        ("a: {value: auto, unit: GB}", "`auto` needs a scope"),
+        (
+            "a: {value: auto, unit: tokens, scope: total}",
+            "`auto` is for sizes: its unit is one of GB, GiB, MB, MiB, bytes",
+        ),
+        ("hicache-size: auto, swap-space: auto", "only one flag can be auto, and `hicache-size` is"),
+        ("a: {value: auto}, b: {value: auto, scope: total}", "only one flag can be auto, and `a` is"),
         (
             "a: {value: auto, unit: GB, scope: total}, b: {value: auto, unit: GB, scope: total}",
             "only one flag can be auto, and `a` is",
@@ -244,7 +246,18 @@ def test_a_profiles_flags_are_judged(wrong, flags, problem):
     assert problem in found[0]
 
 
-@pytest.mark.parametrize("flags", ["tp: 8", "tp-size: 4, pp-size: 2", "dtype: auto, kv-cache-dtype: auto"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "tp: 8",
+        "tp-size: 4, pp-size: 2",
+        "dtype: auto, kv-cache-dtype: auto",
+        "hicache-size: auto",
+        "hicache-size: {value: auto}",
+        "hicache-size: {value: auto, unit: GB}",
+        "hicache-size: auto, kv-cache-dtype: auto",
+    ],
+)
 def test_flags_that_agree_with_the_profile_are_fine(write, flags):
     from fleetops.inventory import load_inventory
 

@@ -1,6 +1,6 @@
 """Put the lab's stand-in in the place of SGLang, and only there: `python3 -m sglang.launch_server`, `sglang serve`.
 
-Every other Python program on a host passes through here unchanged.
+For every other Python program SGLang lies here as an editable installation: its source folder is on the path.
 """
 
 import sys
@@ -31,7 +31,12 @@ def _starts_engine(argv: list[str]) -> bool:
     return len(argv) > 2 and Path(argv[1]).name == "sglang" and argv[2] == "serve"
 
 
+def _add_to_path(folder: str) -> None:
+    if Path(folder).is_dir():
+        sys.path.append(folder)
+
+
+_add_to_path(_ENGINE_SOURCE)
 if _starts_engine(sys.orig_argv):
-    # The engine lies on a node as an editable installation: its source folder is on the path.
-    sys.path += [folder for folder in (_ENGINE_SOURCE, _LIBRARY) if Path(folder).is_dir()]
+    _add_to_path(_LIBRARY)
     sys.meta_path.insert(0, _Redirect())
