@@ -1,7 +1,8 @@
 """The one place through which steps act: guards before, journal around, facts after."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from fleetops.model.gpu import GPUS
 from fleetops.model.machine import MEMORY
 from fleetops.model.plan import Action
 from fleetops.model.record import Capacity, LaunchRecord, ReclaimRow
-from fleetops.model.session import Answer, Session
+from fleetops.model.session import Answer, Session, Streaming
 from fleetops.playbook.guards import refusal
 from fleetops.playbook.interrupts import held_back
 from fleetops.playbook.journal import Journal, command_entry, outcome_entry
@@ -128,6 +129,20 @@ class RunDesk:
         """One HTTP request to a port of the node."""
         session = self.tools.session(self.current.node_name)
         return session.request(port, method, path, body, deadline_s=deadline_s)
+
+    def stream(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        *,
+        port: int,
+        headers: Mapping[str, str],
+        deadline_s: float,
+    ) -> AbstractContextManager[Streaming]:
+        """The same, its answer read while it comes."""
+        session = self.tools.session(self.current.node_name)
+        return session.stream(port, method, path, body, headers=headers, deadline_s=deadline_s)
 
     def tell(self, text: str) -> None:
         """A word of progress."""

@@ -1,6 +1,7 @@
 """What a step is, what it may look at, and through whom alone it may act."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,7 +12,7 @@ from fleetops.model.finding import Finding, Observation, Severity
 from fleetops.model.fleet import Inventory, Profile
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.record import Capacity, LaunchRecord, ReclaimRow
-from fleetops.model.session import Answer
+from fleetops.model.session import Answer, Streaming
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +77,18 @@ class Desk(Protocol):
     def request(self, method: str, path: str, body: bytes | None, *, port: int, deadline_s: float) -> Answer:
         """One HTTP request to a port of the node."""
 
+    def stream(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        *,
+        port: int,
+        headers: Mapping[str, str],
+        deadline_s: float,
+    ) -> AbstractContextManager[Streaming]:
+        """The same, its answer read while it comes. May be called from several threads at once."""
+
     def tell(self, text: str) -> None:
         """A word of progress for whoever watches."""
 
@@ -119,10 +132,14 @@ class Options:
         """A whole number."""
         return int(self._values[name])
 
+    def switch(self, name: str) -> bool:
+        """Whether it is on."""
+        return bool(self._values[name])
+
 
 @dataclass(frozen=True, kw_only=True)
 class OptionSpec:
-    """An option a step knows: its kind (`duration` in seconds, or `whole` number), default, and what it is for."""
+    """An option a step knows: its kind (`duration` in seconds, `whole` number, `switch`), default, and what it is for."""
 
     kind: str
     default: float
