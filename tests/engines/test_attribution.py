@@ -10,6 +10,7 @@ from node_scenes import (
     COMMAND,
     INIT,
     LAUNCHER_PID,
+    NODE,
     RECORD,
     SHELL,
     SSHD,
@@ -377,3 +378,8 @@ def test_foreign_segments_stay():
 def test_system_processes_of_the_scene_are_as_they_should_be():
     assert [bool(protected(one)) for one in SYSTEM] == [True, True, True, False]
     assert profile().port == RECORD.port
+
+
+def test_on_a_node_of_an_engine_that_is_not_described_no_segment_is_a_leftover():
+    segment = Segment(name="/dev/shm/psm_1", kind="posix", size_bytes=1, creator_pid=77)
+    assert attribute(observe(node=replace(NODE, engine="vllm"), facts={SEGMENTS: (segment,)})).leftovers == ()

@@ -1,6 +1,6 @@
 """Shared memory that SIGKILL leaves behind: it is RAM that no process's RSS shows, kept until somebody unlinks it."""
 
-from fleetops.engines import engine
+from fleetops.engines import engines
 from fleetops.engines.support.process_table import ProcessTable
 from fleetops.engines.support.protected import is_driver_daemon
 from fleetops.model.finding import Observation
@@ -37,7 +37,9 @@ def _is_abandoned(segment: Segment, table: ProcessTable) -> bool:
 def _is_ours(observation: Observation, segment: Segment, *, quiet: bool) -> bool:
     if segment.kind != "posix":
         return False
-    kinds = engine(observation.node.engine)
+    kinds = next((one for one in engines() if one.name == observation.node.engine), None)
+    if kinds is None:  # an engine whose segments nobody has described yet
+        return False
     if kinds.owns_segment(segment.name):
         return segment.creator_pid is not None or quiet
     return quiet and kinds.may_own_segment(segment.name)
