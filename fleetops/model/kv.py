@@ -39,11 +39,13 @@ class KvCache:
 
     Attributes:
         bytes_per_token: of one token in the pool that the flag sizes, on one rank.
+        layers: how many that counts.
         detail: how that number comes about, in words.
         inexact: why counts of tokens are not exact; empty where they are.
     """
 
     bytes_per_token: int
+    layers: int
     detail: str
     inexact: tuple[str, ...] = ()
 

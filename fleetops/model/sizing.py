@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 
 from fleetops.model.fleet import AUTO, Flag, FlagScope, FlagUnit, FlagValue
+from fleetops.model.kv import Beside
 from fleetops.model.units import GB, GIB, MB, MIB, show_gb
 
+STATED = "as the profile states, not proven from source"
 UNIT_BYTES: dict[str, int] = {"GB": GB, "GiB": GIB, "MB": MB, "MiB": MIB, "bytes": 1}
 
 
@@ -19,6 +22,7 @@ class Meaning:
         proven: shown from the engine's source, not merely stated.
         why: where it comes from, for a person.
         unit_bytes: bytes that one unit takes, where the unit alone does not tell (a ratio of a known pool).
+        beside: pools of each rank that come on top, as shares of one pool.
     """
 
     unit: FlagUnit | None
@@ -27,6 +31,7 @@ class Meaning:
     proven: bool = False
     why: str = ""
     unit_bytes: int | None = None
+    beside: tuple[Beside, ...] = ()
 
     @property
     def bytes_per_unit(self) -> int | None:
@@ -40,12 +45,20 @@ class Meaning:
 
 def stated(flag: Flag) -> Meaning:
     """What the profile itself says of this flag."""
-    return Meaning(unit=flag.unit, scope=flag.scope, why="as the profile states, not proven from source")
+    return Meaning(unit=flag.unit, scope=flag.scope, why=STATED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
     """One bound on what may be taken, and whose it is."""
+
+    label: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line of the arithmetic that is no flag: a pool on top, the reserve, the floor."""
 
     label: str
     size_bytes: int
@@ -72,6 +85,18 @@ class FlagSize:
     fits: int | None
 
     @property
+    def beside(self) -> tuple[Line, ...]:
+        """The pools on top, as far as their sizes are known."""
+        if self.total_bytes is None:
+            return ()
+        each = Fraction(self.total_bytes, self.meaning.pools)
+        return tuple(
+            Line(label=pool.label, size_bytes=int(each * pool.share))
+            for pool in self.meaning.beside
+            if pool.share is not None
+        )
+
+    @property
     def arithmetic(self) -> str:
         """`8 x 300 GB`, with the pools where there are several."""
         value = "?" if self.value is None else f"{self.value:g}"
@@ -80,14 +105,6 @@ class FlagSize:
             number = f"{self.meaning.pools} pools x {number}"
         per_rank = self.meaning.scope == "per-rank"
         return f"{self.copies // self.meaning.pools} x {number}" if per_rank else number
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """One line of the arithmetic that is no flag: a sidecar pool, the reserve, the floor."""
-
-    label: str
-    size_bytes: int
 
 
 class Verdict(Enum):
@@ -124,9 +141,14 @@ class Budget:
         return sum(size.total_bytes or 0 for size in self.sizes)
 
     @property
+    def beside(self) -> tuple[Line, ...]:
+        """The pools that come on top of the flags."""
+        return tuple(line for size in self.sizes for line in size.beside)
+
+    @property
     def needed_bytes(self) -> int:
-        """What must be there: the flags, their sidecars, the reserve for loading and the floor."""
-        return self.asked_bytes + sum(line.size_bytes for line in self.lines)
+        """What must be there: the flags, the pools on top, the reserve for loading and the floor."""
+        return self.asked_bytes + sum(line.size_bytes for line in (*self.beside, *self.lines))
 
     @property
     def left_bytes(self) -> int | None:
@@ -173,7 +195,7 @@ class Budget:
         rows = [
             (size.name, size.arithmetic, _amount(size.total_bytes), _meaning(size)) for size in self.sizes
         ]
-        rows += [(line.label, "", show_gb(line.size_bytes), "") for line in self.lines]
+        rows += [(line.label, "", show_gb(line.size_bytes), "") for line in (*self.beside, *self.lines)]
         rows.append(("needed", "", show_gb(self.needed_bytes), ""))
         rows += [
             ("available", "", show_gb(room.size_bytes), room.label + (" (the least counts)" if spare else ""))

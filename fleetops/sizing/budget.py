@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from fleetops.model.fact import Facts, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import AUTO, Flag, FlagValue, Profile
 from fleetops.model.machine import CGROUP, MEMORY
-from fleetops.model.sizing import Budget, FlagSize, Line, Meaning, Room, Verdict, stated
+from fleetops.model.sizing import STATED, Budget, FlagSize, Line, Meaning, Room, Verdict, stated
 
 __all__ = ["Budget", "FlagSize", "Line", "Meaning", "Room", "Rooms", "Verdict", "budget", "rooms", "stated"]
 
@@ -74,7 +75,7 @@ def budget(
     *,
     flags: Iterable[Flag],
     meanings: Mapping[str, Meaning] | None = None,
-    sidecars: Iterable[Line] = (),
+    ranks: int | None = None,
 ) -> Budget:
     """The arithmetic of launching `profile` into `found`.
 
@@ -83,16 +84,15 @@ def budget(
         found: what bounds it.
         flags: those that take host memory, as the engine names them (`Engine.host_memory_flags`).
         meanings: flag name -> what its number means; what is not in it counts as the profile states.
-        sidecars: pools that come on top of the flags.
+        ranks: on this node; the profile's by default.
     """
-    known = meanings or {}
+    known, ranks = meanings or {}, ranks or profile.ranks
     fixed = (
-        *sidecars,
         Line(label="reserve for loading", size_bytes=profile.host_memory.reserve_bytes),
         Line(label="floor, left free", size_bytes=profile.host_memory.floor_bytes),
     )
-    sizes = tuple(_asked(flag, known.get(flag.name) or stated(flag), profile.ranks) for flag in flags)
-    draft = Budget(ranks=profile.ranks, sizes=sizes, lines=fixed, rooms=found.rooms)
+    sizes = tuple(_asked(flag, known.get(flag.name) or stated(flag), ranks) for flag in flags)
+    draft = Budget(ranks=ranks, sizes=sizes, lines=fixed, rooms=found.rooms)
     fitted = tuple(_fitted(size, draft) for size in sizes)
     unknown = (
         *(f"{text} is not known" for text in found.unknown),
@@ -137,8 +137,9 @@ def _fitted(size: FlagSize, draft: Budget) -> FlagSize:
     others_known = all(one.total_bytes is not None for one in draft.sizes if one is not size)
     if per_unit is None or size.meaning.scope is None or draft.left_bytes is None or not others_known:
         return size
-    spare = draft.left_bytes + (size.total_bytes or 0)
-    fits = max(0, spare // (per_unit * size.copies))
+    taken = (size.total_bytes or 0) + sum(line.size_bytes for line in size.beside)
+    beside = sum((pool.share or 0 for pool in size.meaning.beside), Fraction(0)) / size.meaning.pools
+    fits = max(0, int((draft.left_bytes + taken) // (per_unit * size.copies * (1 + beside))))
     if size.asked != AUTO:
         return replace(size, fits=fits)
     return replace(size, fits=fits, value=fits or None, total_bytes=fits * per_unit * size.copies)
@@ -147,8 +148,11 @@ def _fitted(size: FlagSize, draft: Budget) -> FlagSize:
 def _gap(size: FlagSize, all_sizes: tuple[FlagSize, ...]) -> str:
     """Why this flag's part cannot be computed; "" where it can."""
     if size.total_bytes is not None:
-        return ""
+        unsized = [pool.label for pool in size.meaning.beside if pool.share is None]
+        return f"how large the {' and the '.join(unsized)} becomes is not known" if unsized else ""
     if size.meaning.unit is None or size.meaning.scope is None:
+        if size.meaning.why not in {"", STATED}:
+            return f"what {size.name} means is not proven: {size.meaning.why}"
         return f"neither profile nor source says what {size.name} counts: unit and scope are wanted"
     if size.meaning.bytes_per_unit is None:
         return (

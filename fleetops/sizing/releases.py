@@ -25,3 +25,11 @@ def release_key(version: str) -> tuple[tuple[int, int], ...]:
 def at_least(version: str, least: str) -> bool:
     """Whether `version` is `least` or later."""
     return release_key(version) >= release_key(least)
+
+
+def is_at_least(version: str, least: str) -> bool:
+    """The same where the version may be unknown or no release: that counts as the newest."""
+    try:
+        return at_least(version, least)
+    except ValueError:
+        return True

@@ -1,6 +1,7 @@
 """Does it fit? The incident's numbers, and what may not be said when something is unknown."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Baseline, Observation
 from fleetops.model.fleet import AUTO, Flag, Guest, HostMemory, Node, Profile
+from fleetops.model.kv import Beside
 from fleetops.model.machine import CGROUP, MEMORY, CgroupMemory, Memory
 from fleetops.model.units import GB, GIB
-from fleetops.sizing.budget import Line, Meaning, Room, Rooms, Verdict, budget, rooms
+from fleetops.sizing.budget import Meaning, Room, Rooms, Verdict, budget, rooms
 
 FREE = Rooms(rooms=(Room(label="MemAvailable of node-174", size_bytes=445 * GB),))
 
@@ -91,11 +93,52 @@ def test_a_proven_meaning_wins_over_the_profiles_word():
     assert "proven from source" in twice.explain()[0]
 
 
-def test_sidecars_and_other_flags_leave_less():
+def test_other_flags_leave_less():
     offload = Flag(name="cpu_offload_gb", value=10, unit="GB", scope="per-rank")
-    fit = asked(size(AUTO), offload, sidecars=(Line(label="DSA indexer", size_bytes=29 * GB),))
-    assert fit.values == {"hicache_size": 35, "cpu_offload_gb": 10}
+    fit = asked(size(AUTO), offload)
+    assert fit.values == {"hicache_size": 38, "cpu_offload_gb": 10}
     assert fit.verdict is Verdict.FITS
+
+
+def with_beside(*pools, **fields):
+    meaning = Meaning(unit="GB", scope="per-rank", proven=True, why="proven", beside=pools, **fields)
+    return {"hicache_size": meaning}
+
+
+def test_pools_on_top_leave_less_and_have_lines_of_their_own():
+    """TP4 x 150 GB took 34.38 GB of indexer each on top (sglang PR #29263): 132 bytes beside each 576."""
+    indexer = Beside(label="DSA indexer", share=Fraction(132, 576))
+    there = asked(size(150), ranks=4, meanings=with_beside(indexer))
+    assert [(line.label, line.size_bytes) for line in there.beside] == [("DSA indexer", 4 * 34_375_000_000)]
+    assert there.needed_bytes == (600 + 137.5 + 40 + 16) * GB
+    assert there.sizes[0].fits == 79  # 4 x 79 x 708 / 576 = 388.4 of 389
+    assert there.explain()[1] == "DSA indexer                      138 GB"
+
+
+def test_a_pool_on_top_comes_once_where_the_size_is_taken_twice():
+    draft = Beside(label="draft", share=Fraction(1, 10))
+    there = asked(size(10), meanings=with_beside(draft, pools=2))
+    assert there.asked_bytes == 160 * GB
+    assert there.beside[0].size_bytes == 8 * GB
+    assert there.sizes[0].fits == 23  # 8 x 23 x 2.1 = 386.4
+
+
+def test_a_pool_on_top_whose_size_is_not_known_keeps_the_verdict_open():
+    there = asked(size(1), meanings=with_beside(Beside(label="draft", share=None)))
+    assert there.verdict is Verdict.UNKNOWN
+    assert "how large the draft becomes is not known" in there.summary
+
+
+def test_a_flag_whose_proof_failed_is_not_sized():
+    lost = Meaning(unit=None, scope=None, why="the trail is lost at srt/a.py:7")
+    there = asked(size(48), meanings={"hicache_size": lost})
+    assert there.verdict is Verdict.UNKNOWN
+    assert "what hicache_size means is not proven: the trail is lost at srt/a.py:7" in there.summary
+
+
+def test_the_ranks_on_the_node_may_be_others_than_the_profiles():
+    meanings = with_beside()
+    assert budget(profile(16), FREE, flags=(size(48),), meanings=meanings, ranks=8).asked_bytes == 384 * GB
 
 
 @pytest.mark.parametrize(
