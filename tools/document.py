@@ -168,6 +168,8 @@ def _options(step: Step) -> str:
 
 
 def _default(option: OptionSpec) -> str:
+    if option.kind == "switch":
+        return "true" if option.default else "false"
     return f"{option.default:g} s" if option.kind == "duration" else f"{option.default:g}"
 
 

@@ -1,6 +1,9 @@
 """What is remembered of launches, and what a run leaves behind."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+
+from fleetops.model.load import Load
+from fleetops.model.measure import Measurement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,7 +13,11 @@ class Capacity:
     Attributes:
         device_tokens: GPU KV-cache pool of one rank or attention group.
         host_tokens: host KV-cache pool of one rank.
-        tokens_per_s: output tokens a second over concurrent real generations.
+        tokens_per_s: output tokens a second, all streams together, under the load that the four settings say.
+        ttft_s: time to the first token, the median request; `ttft_p99_s` that of the slowest in a hundred.
+        itl_s: time from one token to the next, likewise.
+        concurrency, prompt_tokens, output_tokens, requests: the load. None in old records, whose rate was measured
+            otherwise.
     """
 
     device_tokens: int | None = None
@@ -20,6 +27,36 @@ class Capacity:
     tokens_per_s: float | None = None
     ready_s: float | None = None
     available_after_bytes: int | None = None
+    ttft_s: float | None = None
+    ttft_p99_s: float | None = None
+    itl_s: float | None = None
+    itl_p99_s: float | None = None
+    concurrency: int | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    requests: int | None = None
+
+    @property
+    def load(self) -> Load | None:
+        """What the rates were measured with; None where that is not recorded."""
+        found = (self.concurrency, self.prompt_tokens, self.output_tokens, self.requests)
+        if any(each is None for each in found):
+            return None
+        concurrency, prompt, output, requests = (each or 0 for each in found)
+        return Load(concurrency=concurrency, prompt_tokens=prompt, output_tokens=output, requests=requests)
+
+    def with_rates(self, found: Measurement) -> "Capacity":
+        """The same with the rates of a measurement."""
+        first, between = found.first_token_s, found.between_tokens_s
+        return replace(
+            self,
+            tokens_per_s=found.tokens_per_s,
+            ttft_s=first.median if first else None,
+            ttft_p99_s=first.p99 if first else None,
+            itl_s=between.median if between else None,
+            itl_p99_s=between.p99 if between else None,
+            **asdict(found.load),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

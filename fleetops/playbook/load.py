@@ -8,7 +8,7 @@ from fleetops.checks import all_checks
 from fleetops.inventory.containers import ListOf
 from fleetops.inventory.document import Entry as Place
 from fleetops.inventory.document import read_document
-from fleetops.inventory.kinds import AsItIs, Choice, Duration, Kind, Schema, Text, Whole
+from fleetops.inventory.kinds import AsItIs, Choice, Duration, Flip, Kind, Schema, Text, Whole
 from fleetops.inventory.problems import DocumentInvalid, Problems
 from fleetops.inventory.record import Field, Reading, Record
 from fleetops.model.errors import UsageError
@@ -112,12 +112,24 @@ def _options(step: Step, reading: Reading, problems: Problems) -> dict[str, Any]
 
 def step_options(step: Step) -> Record:
     """The definition of a step's options, for the loader and the reference."""
-    kinds: dict[str, Kind[Any]] = {"duration": Duration(), "whole": Whole(0)}
+    kinds: dict[str, Kind[Any]] = {"duration": Duration(), "whole": Whole(0), "switch": Flip()}
     fields = tuple(
         Field(name, kinds[spec.kind], spec.meaning, default=spec.default)
         for name, spec in step.options.items()
     )
     return Record(f"options of {step.name}", fields)
+
+
+def measured_fully(book: Playbook) -> Playbook:
+    """The playbook with the standard load in place of the short one (`--measure`)."""
+    options = {"fully": True, "as-last": False}
+    return replace(
+        book,
+        entries=tuple(
+            replace(entry, options={**entry.options, **options}) if entry.step == "await-ready" else entry
+            for entry in book.entries
+        ),
+    )
 
 
 def without_relaunch(book: Playbook) -> Playbook:

@@ -1,37 +1,45 @@
 """Wait until the service really serves: its own log, its own endpoint, then generations; watched for a while after."""
 
-import statistics
-from concurrent.futures import ThreadPoolExecutor
-
 from fleetops.engines import Engine, engine
 from fleetops.engines.condition import Condition, condition
 from fleetops.model.engine import LogReport, Service
 from fleetops.model.errors import StepFailed, Unreachable
 from fleetops.model.fleet import Profile
+from fleetops.model.load import SHORT, STANDARD, Load, TroubleKind
+from fleetops.model.measure import Measurement
 from fleetops.model.plan import PlannedStep
+from fleetops.steps.support.asking import BadStatus
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
+from fleetops.steps.support.beside import Beside
 from fleetops.steps.support.launching import Started, profile_of
 from fleetops.steps.support.log_follow import Follower
+from fleetops.steps.support.measuring import Measuring
+from fleetops.steps.support.pulse import Pulse
+from fleetops.steps.support.serving import NoGeneration, asking, generate
 from fleetops.steps.support.stopping import end_own_service
 
 _POLL_S = 0.5
 _WATCH_POLL_S = 2.0
 _LOOK_EVERY_S = 5.0
 _REQUEST_S = 60.0
-_PROMPT = "Count upwards, in words, separated by commas: one, two,"
+_MEASURE_S = 300.0
+# How often a service that does not answer is looked at: what kills it may still be under way.
+_DYING_POLLS = 4
 # A single answer can come from a service that is about to stall (facts/engines.md F 14): several are asked for.
 _PROOFS = 3
-_STREAMS = 8
+# A request that fails in one of these ways says that the service does not work, not that it could not be measured.
+_DEADLY = {TroubleKind.REFUSED, TroubleKind.DEADLINE, TroubleKind.BROKEN}
 
 
-def plan(situation: Situation, _options: Options) -> PlannedStep:
+def plan(situation: Situation, options: Options) -> PlannedStep:
     """Only reads and requests to the service itself."""
     profile = profile_of(situation)
+    measured = ", a full measurement" if options.switch("fully") else ""
     return PlannedStep(
         step="await-ready",
         title="wait until it serves",
         host=situation.node_name,
-        detail=f"log, endpoint, {_PROOFS} generations; within {profile.ready_deadline_s:g} s, watched {profile.watch_s:g} s more",
+        detail=f"log, endpoint, {_PROOFS} generations{measured}; within {profile.ready_deadline_s:g} s, watched {profile.watch_s:g} s more",
     )
 
 
@@ -43,10 +51,10 @@ def run(desk: Desk, options: Options) -> str:
     try:
         _until_ready(desk, follower, profile)
         ready_s = desk.now() - started.at
-        _prove(desk, follower.engine, profile)
+        _prove(desk, follower, profile)
         desk.memo["ready_s"] = ready_s
-        desk.memo["tokens_per_s"] = _measure(desk, follower.engine, profile, options.whole("tokens"))
-        _watch(desk, follower, profile)
+        desk.memo["measurement"] = _measure(desk, follower, profile, _load(desk, options))
+        _watch(desk, follower, profile, options)
     except StepFailed as error:
         # Only what the service itself shows ends it again; a connection that is lost says nothing about it.
         became = end_own_service(desk, started)
@@ -147,50 +155,91 @@ def _answers(desk: Desk, of: Engine, profile: Profile) -> bool:
     return False
 
 
-def _prove(desk: Desk, of: Engine, profile: Profile) -> None:
+def _prove(desk: Desk, follower: Follower, profile: Profile) -> None:
+    service = asking(desk, profile)
     for number in range(1, _PROOFS + 1):
         desk.tell(f"generation {number} of {_PROOFS}")
-        _generate(desk, of, profile, 16)
+        try:
+            generate(service, follower.engine, 16, deadline_s=_REQUEST_S)
+        except NoGeneration as error:
+            raise _idle(desk, follower, profile, str(error)) from error
 
 
-def _generate(desk: Desk, of: Engine, profile: Profile, tokens: int) -> int:
-    """Tokens generated. Raises StepFailed for anything but a real answer within the deadline."""
-    method, path, body = of.generate(_PROMPT, tokens)
-    try:
-        answer = desk.request(method, path, body, port=profile.port, deadline_s=_REQUEST_S)
-        if answer.status == 200:
-            got = of.parse_generation(answer.body).tokens
-            if got > 0:
-                return got
-        why = f"status {answer.status}, {answer.body[:200].decode('utf-8', 'replace')}"
-    except (OSError, ValueError) as error:
-        why = str(error) or type(error).__name__
-    raise StepFailed(
-        f"{profile.name} says it is ready and does not generate: {why}", host=desk.situation.node_name
+def _idle(desk: Desk, follower: Follower, profile: Profile, why: str) -> StepFailed:
+    """The error for a service that does not generate; where it is dying, its cause of death is raised instead."""
+    for _ in range(_DYING_POLLS):
+        follower.next_look_at = 0.0
+        _read_on(desk, follower, desk.now() + _POLL_S)
+        _must_live(desk, follower, profile)
+        desk.wait(_POLL_S)
+    return StepFailed(
+        f"{profile.name} says it is ready and does not generate: {why}",
+        host=follower.node,
+        hint=f"see {follower.started.log} on {follower.node}",
     )
 
 
-def _measure(desk: Desk, of: Engine, profile: Profile, tokens: int) -> float:
-    """Output tokens a second over concurrent generations, the median of three rounds."""
-    desk.tell(f"measuring: {_STREAMS} streams of {tokens} tokens")
-    rates = []
-    with ThreadPoolExecutor(_STREAMS, thread_name_prefix="generate") as pool:
-        for _ in range(3):
-            begin = desk.now()
-            total = sum(pool.map(lambda _: _generate(desk, of, profile, tokens), range(_STREAMS)))
-            rates.append(total / max(desk.now() - begin, 1e-9))
-    return statistics.median(rates)
+def _load(desk: Desk, options: Options) -> Load:
+    """What to measure with: what the last launch was measured with, where before and after shall be compared."""
+    last = desk.previous_launch() if options.switch("as-last") else None
+    return (last and last.capacity.load) or (STANDARD if options.switch("fully") else SHORT)
 
 
-def _watch(desk: Desk, follower: Follower, profile: Profile) -> None:
-    """Services have died just after saying ready: alive, no failure in the log, and one more generation at the end."""
+def _measure(desk: Desk, follower: Follower, profile: Profile, load: Load) -> Measurement | None:
+    """The rates under this load, None where they cannot be measured; a service that dies meanwhile is noticed."""
+    service = asking(desk, profile)
+    try:
+        measuring = Measuring(service, service.model(), load, request_s=_REQUEST_S, within_s=_MEASURE_S)
+    except (OSError, BadStatus, ValueError) as error:
+        desk.tell(f"not measured: {error}")
+        return None
+    found = _run_beside(desk, follower, profile, measuring)
+    for one in found.errors:
+        desk.tell(f"{one.count} requests failed, {one.kind.value}: {one.message}")
+    if not found.whole and any(one.kind in _DEADLY for one in found.errors):
+        raise _idle(desk, follower, profile, found.errors[0].message)
+    return found
+
+
+def _run_beside(desk: Desk, follower: Follower, profile: Profile, measuring: Measuring) -> Measurement:
+    """The load, while the log and the process are looked after."""
+    until, of = desk.now() + _MEASURE_S, measuring.load
+    running = Beside(measuring.run, "measuring")
+    try:
+        while not running.has_ended:
+            so_far = measuring.tally()
+            done = so_far.answered + so_far.failed
+            desk.tell(f"measuring, {of.concurrency} streams: {done} of {of.requests} requests")
+            desk.wait(_POLL_S)
+            _read_on(desk, follower, until)
+            _must_live(desk, follower, profile)
+    finally:
+        measuring.stop("the step has ended")
+    return running.result()
+
+
+def _watch(desk: Desk, follower: Follower, profile: Profile, options: Options) -> None:
+    """Services have died just after saying ready: alive, no failure in the log, and generating, to the very end."""
+    service, hang_s = asking(desk, profile), options.seconds("hang")
+    pulse = Pulse(
+        lambda: generate(service, follower.engine, 1, deadline_s=hang_s),
+        every_s=options.seconds("pulse"),
+        hang_s=hang_s,
+        now=desk.now,
+    )
     until = desk.now() + profile.watch_s
-    while (left := until - desk.now()) > 0:
-        desk.tell(f"ready; watching for {left:.0f} s more")
-        desk.wait(min(_WATCH_POLL_S, left))
-        _read_on(desk, follower, until)
+    last = None
+    while last is None or not pulse.has_answered(last):
+        left = until - desk.now()
+        if left <= 0 and last is None:
+            last = pulse.begin()
+        pulse.beat()
+        desk.tell(f"ready; watching for {left:.0f} s more" if left > 0 else "ready; one more generation")
+        desk.wait(min(_WATCH_POLL_S, left) if left > 0 else _POLL_S)
+        _read_on(desk, follower, until + hang_s)
         _must_live(desk, follower, profile)
-    _generate(desk, follower.engine, profile, 16)
+        if why := pulse.verdict():
+            raise _idle(desk, follower, profile, why)
 
 
 def _spoken(seconds: float) -> str:
@@ -205,6 +254,21 @@ STEP = Step(
     run=run,
     relaunches=True,
     options={
-        "tokens": OptionSpec(kind="whole", default=64, meaning="tokens per stream when the rate is measured")
+        "fully": OptionSpec(
+            kind="switch",
+            default=False,
+            meaning="measure with the load of `fleetops measure`, not with a short one",
+        ),
+        "as-last": OptionSpec(
+            kind="switch",
+            default=False,
+            meaning="measure with the load of the node's last launch, where it was recorded",
+        ),
+        "pulse": OptionSpec(
+            kind="duration", default=10, meaning="how often a token is asked for during the watch"
+        ),
+        "hang": OptionSpec(
+            kind="duration", default=60, meaning="how long no such token has to come until the service hangs"
+        ),
     },
 )

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fleetops.engines import Engine, PoolSizes, engine
 from fleetops.model.engine import LogReport
 from fleetops.model.machine import MEMORY
+from fleetops.model.measure import Measurement
 from fleetops.model.plan import PlannedStep
 from fleetops.model.record import Capacity
 from fleetops.steps.support.base import Desk, Options, Situation, Step
@@ -17,7 +18,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
         step="record-launch",
         title="record capacity",
         host=situation.node_name,
-        detail="device and host tokens, tokens per second, memory after load",
+        detail="device and host tokens, rates and delays, memory after load",
     )
 
 
@@ -32,14 +33,16 @@ def run(desk: Desk, _options: Options) -> str:
         host_tokens=report.host_tokens or _smallest(pools, "host_tokens"),
         host_pool_bytes=sum(report.host_pool_bytes) or None,
         ranks=profile.ranks,
-        tokens_per_s=desk.memo["tokens_per_s"],
         ready_s=desk.memo["ready_s"],
         available_after_bytes=memory.available_bytes if memory else None,
     )
+    measurement: Measurement | None = desk.memo["measurement"]
+    if measurement:
+        capacity = capacity.with_rates(measurement)
     desk.record_launch(capacity)
-    return (
-        f"device tokens {_shown(capacity.device_tokens)}, host tokens {_shown(capacity.host_tokens)} a rank"
-    )
+    rate = f", {capacity.tokens_per_s:,.0f} tokens/s" if capacity.tokens_per_s else ""
+    device, host = _shown(capacity.device_tokens), _shown(capacity.host_tokens)
+    return f"device tokens {device}, host tokens {host} a rank{rate}"
 
 
 def _pools(desk: Desk, of: Engine, port: int) -> tuple[PoolSizes, ...]:
@@ -71,7 +74,7 @@ def _shown(tokens: int | None) -> str:
 
 STEP = Step(
     name="record-launch",
-    summary="record device and host tokens, tokens per second and memory after load, beside the last launch",
+    summary="record device and host tokens, rates, delays and memory after load, beside the last launch",
     plan=plan,
     run=run,
     relaunches=True,

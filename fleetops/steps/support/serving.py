@@ -1,0 +1,60 @@
+"""Asking the service that a run has started: one generation, or a load, over the desk."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+from fleetops.engines import Engine
+from fleetops.model.fleet import Profile
+from fleetops.model.session import Streaming
+from fleetops.ssh.http import whole
+from fleetops.steps.support.asking import Asking
+from fleetops.steps.support.base import Desk
+
+_PROMPT = "Count upwards, in words, separated by commas: one, two,"
+# What a server says whose queue is full: it lives.
+_BUSY = {429, 503}
+_OK = 200
+
+
+class NoGeneration(Exception):  # noqa: N818 - what the service did, not what went wrong here
+    """A generation that gave no token.
+
+    Attributes:
+        silent: nothing came back at all.
+        busy: the service turned it away for its load, which a dead one does not.
+    """
+
+    def __init__(self, why: str, *, silent: bool = False, busy: bool = False) -> None:
+        super().__init__(why)
+        self.silent = silent
+        self.busy = busy
+
+
+def asking(desk: Desk, profile: Profile) -> Asking:
+    """Whom to ask: the profile's port on the node, with its API key."""
+
+    def opener(
+        method: str, path: str, body: bytes | None, *, headers: Mapping[str, str], deadline_s: float
+    ) -> AbstractContextManager[Streaming]:
+        return desk.stream(method, path, body, port=profile.port, headers=headers, deadline_s=deadline_s)
+
+    flag = profile.flag("api_key")
+    return Asking(open=opener, key=flag.value if flag and isinstance(flag.value, str) else "")
+
+
+def generate(service: Asking, of: Engine, tokens: int, *, deadline_s: float) -> int:
+    """Tokens of one real generation. Raises NoGeneration, or Unreachable, which says nothing about the service."""
+    method, path, body = of.generate(_PROMPT, tokens)
+    try:
+        with service.open(method, path, body, headers=service.headers, deadline_s=deadline_s) as answer:
+            got = whole(answer)
+        if got.status == _OK:
+            count = of.parse_generation(got.body).tokens
+            if count > 0:
+                return count
+    except TimeoutError as error:
+        raise NoGeneration(f"no answer in {deadline_s:g} s", silent=True) from error
+    except (OSError, ValueError) as error:
+        raise NoGeneration(service.masked(str(error) or type(error).__name__)) from error
+    said = service.masked(got.body[:200].decode("utf-8", "replace"))
+    raise NoGeneration(f"status {got.status}, {said}", busy=got.status in _BUSY)
