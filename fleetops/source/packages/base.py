@@ -1,0 +1,23 @@
+"""What the tracer has to be told of a package, because its source alone does not say it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Package:
+    """Hints for one package. None of them says anything about a flag.
+
+    Attributes:
+        name: the import name; title: as a person writes it.
+        per_rank: functions and classes that run once in each rank's process: where its process begins.
+        per_server: those that run once per server (or per node), outside the ranks' processes.
+        parallel_sizes: names of parallel sizes, beyond those that end in `_parallel_size` or `world_size`.
+        left_out: folders of other programs inside the package that the server never runs.
+    """
+
+    name: str
+    title: str
+    per_rank: tuple[str, ...]
+    per_server: tuple[str, ...] = ()
+    parallel_sizes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ("test", "tests", "benchmark", "benchmarks")

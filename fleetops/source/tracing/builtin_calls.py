@@ -1,0 +1,126 @@
+"""What calls outside the package do to a followed value: those that keep it, those that allocate, those that only look."""
+
+import re
+from collections.abc import Callable
+
+from fleetops.source.tracing.expressions import elements
+from fleetops.source.tracing.values import Amount, Const, Each, Several, Symbol, Table, Value, Values, union
+
+_KEEP = frozenset(
+    {
+        "int", "float", "round", "abs", "ceil", "floor", "trunc", "Decimal", "Fraction", "int64", "int32", "float32",
+        "float64", "tensor", "as_tensor", "item", "to", "clone", "cpu", "cuda", "copy", "deepcopy", "cast", "reversed",
+        "sorted", "index", "array", "detach", "long", "Size", "iter", "next",
+    }
+)  # fmt: skip
+_LOOK = frozenset(
+    {
+        "str", "repr", "format", "bool", "isinstance", "issubclass", "hash", "type", "len", "id", "print", "hasattr",
+        "warn", "warning", "warning_once", "info", "info_once", "debug", "debug_once", "error", "exception", "log",
+        "critical", "dumps", "asdict", "vars", "callable", "range", "isnan", "isfinite", "join", "encode", "startswith",
+        "add_argument", "Field", "field", "Arg", "set_name", "all_reduce", "broadcast", "bin", "hex", "sha256", "md5",
+        "any", "all", "observe", "labels", "add_attribute", "set_attribute", "Gauge", "Info",
+    }
+)  # fmt: skip
+_ALLOCATES = re.compile(
+    r"(^|_)(empty|zeros|ones|full)($|_)|alloc|pinned|mmap|sharedmemory|shared_memory|ftruncate|bytearray|malloc|hostregister"
+    r"|host_register|empty_strided|create_buffer",
+)
+_RAISES = re.compile(r"(Error|Exception|Warning|Exit)$")
+_READS_DICT = frozenset({"get", "pop", "setdefault", "getattr"})
+
+
+def keeps(name: str) -> bool:
+    """Whether it gives back the value it was given, converted or rounded."""
+    return name in _KEEP
+
+
+def only_looks(name: str) -> bool:
+    """Whether nothing can come of giving it the value: it is shown, tested or raised."""
+    return name in _LOOK or bool(_RAISES.search(name))
+
+
+def allocates(name: str) -> bool:
+    """Whether by its name it allocates what it is told."""
+    return bool(_ALLOCATES.search(name.lower())) and not name.lower().startswith(("dealloc", "free", "can_", "is_"))
+
+
+def reads_dict(name: str) -> bool:
+    """Whether it asks for something by its name."""
+    return name in _READS_DICT
+
+
+def of_sequences(name: str, arguments: list[Values], text: str) -> Values | None:
+    """Python's own functions on sequences; None for another function."""
+    made = _SEQUENCES.get(name)
+    return made(arguments, text) if made and arguments else None
+
+
+def _bounded(arguments: list[Values], text: str) -> Values:
+    every = [one for values in arguments for one in _spread(values, alone=len(arguments) == 1)]
+    amounts = [one for one in every if isinstance(one, Amount)]
+    if not amounts:
+        constants = [one for one in every if isinstance(one, Const)]
+        sizes = [one for one in every if isinstance(one, Symbol) and one.parallel]
+        bytes_too = any(isinstance(one, Symbol) and one.counts_bytes for one in every)
+        if len(sizes) == 1 and len(constants) == len(every) - 1:
+            return (sizes[0],)
+        return (Symbol(text, counts_bytes=bytes_too),)
+    others = [one for one in every if not isinstance(one, Amount) and one not in (Const(0), Const(1))]
+    if not others:
+        return tuple(amounts)
+    from_outside = (text,)
+    return tuple(
+        Amount(**{**one.__dict__, "bounded": (*one.bounded, *(from_outside if text not in one.bounded else ()))})
+        for one in amounts
+    )
+
+
+def _sum(arguments: list[Values], text: str) -> Values:
+    source = arguments[0]
+    if any(isinstance(one, Amount) for one in _spread(source, alone=True)):
+        return tuple(one for one in _spread(source, alone=True) if isinstance(one, Amount))
+    names = {one.name for one in source if isinstance(one, Each) and one.name}
+    texts = {one.text for value in source for one in elements(value) if isinstance(one, Symbol)}
+    counts = any(one.counts_bytes for value in source for one in elements(value) if isinstance(one, Symbol))
+    return (Symbol(text, terms=frozenset(names | texts), counts_bytes=counts),)
+
+
+def _spread(values: Values, *, alone: bool) -> list[Value]:
+    if not alone:
+        return list(values)
+    found: list[Value] = []
+    for value in values:
+        found += elements(value) or (value,)
+    return found
+
+
+def _as_sequence(arguments: list[Values], _text: str) -> Values:
+    return arguments[0]
+
+
+def _zip(arguments: list[Values], _text: str) -> Values:
+    return (Each((Several(tuple(_items(values) for values in arguments)),)),)
+
+
+def _items(values: Values) -> Values:
+    return union(*(elements(value) for value in values)) or values
+
+
+def _enumerate(arguments: list[Values], _text: str) -> Values:
+    return (Each((Several(((Symbol("index"),), _items(arguments[0]))),)),)
+
+
+def _dictionary(arguments: list[Values], _text: str) -> Values:
+    return tuple(one for one in arguments[0] if isinstance(one, Table)) or (Table(),)
+
+
+_SEQUENCES: dict[str, Callable[[list[Values], str], Values]] = {
+    "min": _bounded,
+    "max": _bounded,
+    "sum": _sum,
+    "tuple": _as_sequence,
+    "list": _as_sequence,
+    "zip": _zip,
+    "enumerate": _enumerate,
+}

@@ -1,0 +1,128 @@
+"""Following one flag everywhere it goes: from its reads to whatever reads what they were stored in."""
+
+from dataclasses import dataclass, field
+
+from fleetops.source.tracing.declared import Declaration
+from fleetops.source.tracing.definitions import Function
+from fleetops.source.tracing.machine import Field, Machine
+from fleetops.source.tracing.reach import Mention, Reach
+from fleetops.source.tracing.statements import Statements
+from fleetops.source.tracing.values import Amount, Step, amounts_in
+
+_UP = 4
+_MOST_ROOTS = 160
+_COMMON = 40  # a name that more files than this mention says too little to be looked for by itself
+
+
+@dataclass(eq=False)
+class Follower:
+    """Runs the machine on every live function that reads the flag, and on those that read what it was stored in."""
+
+    machine: Machine
+    reach: Reach
+    roots: list[Function] = field(default_factory=list)
+    _ran: dict[Function, int] = field(default_factory=dict)
+    _chased: set[tuple[str, Amount]] = field(default_factory=set)
+
+    def follow(self, declared: list[Declaration]) -> None:
+        """Until nothing new is met."""
+        flag = self.machine.flag
+        best = declared[0].rank
+        for one in declared:
+            if one.rank <= best + 1 and (one.owner or len(declared) == 1 or one.rank == best):
+                step = Step(one.module, one.line, one.text, "declaration")
+                amount = Amount(trail=(step,))
+                self.machine.fields.setdefault(flag, []).append(Field(flag, amount, one.owner))
+        self._chase(flag)
+        self._settle()
+
+    def _settle(self) -> None:
+        """New fields, until there are none."""
+        while self.machine.found and len(self._ran) < _MOST_ROOTS and self.machine.budget > 0:
+            new = self.machine.found.pop(0)
+            known = self.machine.fields.setdefault(new.name, [])
+            if any(one.amount == new.amount and _covers(one, new) for one in known):
+                continue
+            if new.amount.site is not None and self._is_allocated(new.amount):
+                continue
+            if len(self.machine.program.files_mentioning(new.name)) > _COMMON and new.amount.site is not None:
+                continue
+            known.append(new)
+            self._chase(new.name)
+
+    def _is_allocated(self, amount: Amount) -> bool:
+        return any(one.amount.site == amount.site for one in self.machine.allocations)
+
+    def _chase(self, name: str) -> None:
+        """Run every live function that mentions it."""
+        for module in self.machine.program.modules_mentioning(name):
+            for function in module.functions_mentioning(name):
+                self._run_around(function)
+
+    def _run_around(self, function: Function) -> None:
+        for root in self._raised(function, _UP):
+            self._run(root)
+
+    def _raised(self, function: Function, up: int) -> list[Function]:
+        """A plain function is followed from its callers, who know what they give it; anything else from itself."""
+        while function.outer is not None:
+            function = function.outer
+        if not self.reach.is_live(function):
+            return []
+        if function.owner is not None and not {"staticmethod", "classmethod"} & set(function.decorators):
+            return [function]
+        callers = [
+            one.caller
+            for one in self.reach.mentions(function)
+            if one.sure and one.caller and one.caller is not function and self.reach.is_live(one.caller)
+        ]
+        if not callers or not up or self._is_beginning(function):
+            return [function]
+        self.machine.interesting.add(function)
+        raised = [root for caller in dict.fromkeys(callers) for root in self._raised(caller, up - 1)]
+        return list(dict.fromkeys(raised)) or [function]
+
+    def _is_beginning(self, function: Function) -> bool:
+        package = self.machine.program.package
+        return function.name in (*package.per_rank, *package.per_server)
+
+    def _run(self, root: Function) -> None:
+        """Once for each state of what is known of the fields."""
+        known = sum(len(held) for held in self.machine.fields.values()) + len(self.machine.interesting)
+        if self._ran.get(root) == known or len(self._ran) >= _MOST_ROOTS:
+            return
+        self._ran[root] = known
+        self._forget(root)
+        returned = Statements(self.machine).root(root)
+        if root not in self.roots:
+            self.roots.append(root)
+        amounts = amounts_in(returned)
+        if amounts:
+            self._accessor(root, amounts)
+
+    def _forget(self, root: Function) -> None:
+        """It is followed anew: what it met before would count twice."""
+        machine = self.machine
+        for met in (machine.allocations, machine.losses, machine.overrides, machine.limits):
+            met[:] = [one for one in met if one.root is not root]
+        machine.checks[:] = [(one, node) for one, node in machine.checks if one.root is not root]
+
+    def _accessor(self, root: Function, amounts: list[Amount]) -> None:
+        """It gives the value to whoever calls it."""
+        if {"property", "cached_property"} & set(root.decorators):
+            for amount in amounts:
+                self.machine.found.append(Field(root.name, amount, root.owner))
+            return
+        if root in self.machine.interesting:
+            return
+        self.machine.interesting.add(root)
+        for mention in self.reach.mentions(root):
+            if mention.caller and mention.caller is not root and self.reach.is_live(mention.caller):
+                self._run_around(mention.caller)
+
+
+def _covers(known: Field, new: Field) -> bool:
+    return known.variable_of is new.variable_of and (known.owner is None or known.owner is new.owner)
+
+
+__all__ = ["Follower", "Mention"]

@@ -1,0 +1,129 @@
+"""What a run of the tracer keeps: frames, fields that hold the flag's value, and everything that was met on the way."""
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from fleetops.source.tracing.definitions import Class, Function, Module
+from fleetops.source.tracing.program import Program
+from fleetops.source.tracing.values import Amount, Call, Guard, Object, Step, Values
+
+
+@dataclass(eq=False)
+class Frame:
+    """One function being followed.
+
+    Attributes:
+        names: its variables; `returned`: what it has returned so far.
+        gone: a statement has ended this branch (return, raise, continue, break).
+        tests: variables that hold a test, by name, for guards that are named first.
+    """
+
+    module: Module
+    function: Function | None = None
+    this: Object | None = None
+    names: dict[str, Values] = field(default_factory=dict)
+    tests: dict[str, ast.expr] = field(default_factory=dict)
+    returned: list[Values] = field(default_factory=list)
+    global_names: set[str] = field(default_factory=set)
+    gone: bool = False
+
+    @property
+    def title(self) -> str:
+        """Of the function, or the file at its own level."""
+        return self.function.title if self.function else self.module.file
+
+
+@dataclass(frozen=True)
+class Field:
+    """An attribute, key or module variable that holds the value. `owner` None: of what, is not known."""
+
+    name: str
+    amount: Amount
+    owner: Class | None = None
+    variable_of: Module | None = None
+
+
+@dataclass(frozen=True)
+class Met:
+    """Something met on the way, and where: the root that was being followed, calls and guards around it."""
+
+    amount: Amount
+    step: Step
+    root: Function | None
+    function: Function | None
+    path: tuple[Call, ...]
+    guards: tuple[Guard, ...]
+    why: str = ""
+
+
+@dataclass(eq=False)
+class Machine:
+    """One flag being followed through one program.
+
+    Attributes:
+        flag: the field's name; `owners`: the classes that declare it.
+        state: attributes of objects under construction.
+        interesting: functions whose calls are followed even without the value among their arguments.
+        allocations, limits, losses, checks, overrides: what was met; `found`: fields that were stored.
+    """
+
+    program: Program
+    flag: str
+    state: dict[tuple[Object, str], Values] = field(default_factory=dict)
+    fields: dict[str, list[Field]] = field(default_factory=dict)
+    interesting: set[Function] = field(default_factory=set)
+    root: Function | None = None
+    path: tuple[Call, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    stack: list[Function] = field(default_factory=list)
+    allocations: list[Met] = field(default_factory=list)
+    limits: list[Met] = field(default_factory=list)
+    losses: list[Met] = field(default_factory=list)
+    checks: list[tuple[Met, ast.Compare]] = field(default_factory=list)
+    overrides: list[Met] = field(default_factory=list)
+    found: list[Field] = field(default_factory=list)
+    budget: int = 400_000
+
+    def met(self, amount: Amount, step: Step, frame: Frame, why: str = "") -> Met:
+        """Something met here and now."""
+        return Met(
+            amount=amount.after(step),
+            step=step,
+            root=self.root,
+            function=frame.function,
+            path=self.path,
+            guards=self.guards,
+            why=why,
+        )
+
+    def step(self, frame: Frame, node: ast.AST, role: str, note: str = "", text: str = "") -> Step:
+        """A place in the file at hand."""
+        line = getattr(node, "lineno", 1)
+        return Step(frame.module, line, text or line_text(frame.module, line), role, note)  # type: ignore[arg-type]
+
+    @contextmanager
+    def called(self, call: Call) -> Iterator[None]:
+        """While a call is followed."""
+        before = self.path
+        self.path = (*before, call)
+        try:
+            yield
+        finally:
+            self.path = before
+
+    @contextmanager
+    def guarded(self, node: ast.AST, test: ast.expr, *, branch: bool) -> Iterator[None]:
+        """While one branch is followed."""
+        before = self.guards
+        self.guards = (*before, Guard(self.path, node, test, branch))
+        try:
+            yield
+        finally:
+            self.guards = before
+
+
+def line_text(module: Module, line: int) -> str:
+    """One line without its indentation."""
+    return module.lines[line - 1].strip() if 0 < line <= len(module.lines) else ""

@@ -1,0 +1,50 @@
+"""What a name says: a parallel size, a number of bytes, a rank. Names of parallel sizes are the field's own."""
+
+import ast
+import re
+
+from fleetops.source.packages.base import Package
+from fleetops.source.tracing.definitions import last_name
+from fleetops.source.tracing.values import Symbol
+
+_PARALLEL = re.compile(
+    r"(^|_)((tensor|pipeline|data|context|expert|sequence)(_model)?_parallel(_world)?_size"
+    r"|(tp|pp|dp|ep|cp|dcp|pcp|attn_tp)_size|(tp|pp|dp)_world_size|world_size"
+    r"|n(um)?_(kv_)?ranks|ranks_per_(host|node))(_per_(node|host))?$"
+)
+_GROUP = re.compile(r"(^|_)(tp|pp|dp|world|rank|cpu|device|parallel)_?group$")
+_BYTES = re.compile(r"bytes|itemsize|element_size|size_per_token|cell_size|bytes_per|per_token_size")
+_RANK = re.compile(r"(^|_)rank(_id|_in_group)?$|(^|_)rank_(?!for|to|by)|^get_.*rank$")
+_RANK_TEST = re.compile(r"(is_|_|^)(rank_?(0|zero)|(first|last|main|driver|leader|primary|master)_?(pp_|tp_)?(rank|worker|process))")
+
+
+def symbol(text: str, name: str, package: Package) -> Symbol:
+    """The symbol for an identifier (its last part), written as `text`."""
+    if name in package.parallel_sizes or _PARALLEL.search(name):
+        return Symbol(text, parallel=((name.removeprefix("get_").removeprefix("_"), 1),))
+    return Symbol(
+        text, counts_bytes=bool(_BYTES.search(name.lower())), rank_test=bool(_RANK_TEST.search(name.lower()))
+    )
+
+
+def group_size(node: ast.expr, package: Package) -> Symbol | None:
+    """`group.size()` and `group.size` of a process group, a parallel size."""
+    inner = node.func if isinstance(node, ast.Call) else node
+    if isinstance(inner, ast.Attribute) and inner.attr == "size":
+        owner = last_name(inner.value)
+        if _GROUP.search(owner):
+            return Symbol(ast.unparse(node), parallel=((owner, 1),))
+    del package
+    return None
+
+
+def is_rank(node: ast.expr) -> bool:
+    """Whether an expression names a rank (`self.tp_rank`, `get_tensor_model_parallel_rank()`)."""
+    name = last_name(node)
+    return bool(name and _RANK.search(name.lower())) and not _RANK_TEST.search(name.lower())
+
+
+def tests_rank(node: ast.expr) -> bool:
+    """Whether a name by itself says that it is true on some ranks only (`is_rank0`, `is_first_rank()`)."""
+    name = last_name(node)
+    return bool(name and _RANK_TEST.search(name.lower()))

@@ -1,0 +1,327 @@
+"""Who calls a function, back to where a process begins: in which process it runs, and on which ranks."""
+
+import ast
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from fleetops.source.tracing.definitions import Class, Function, FunctionNode, Module, last_name
+from fleetops.source.tracing.guards import local_tests, restricts
+from fleetops.source.tracing.program import Program, Variable
+
+_FARTHEST = 600
+
+
+@dataclass(frozen=True)
+class Mention:
+    """One place that calls or hands on a function.
+
+    Attributes:
+        caller: the function around it; None at a module's own level.
+        owner: the class whose body it stands in, where that is no function.
+        sure: it can only mean that function (a name, `self.method`), not just some object's method of that name.
+        ranks: the branch around it is taken on some ranks only, at this line.
+    """
+
+    module: Module
+    line: int
+    caller: Function | None
+    owner: Class | None = None
+    variable: str = ""
+    sure: bool = True
+    ranks: int = 0
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way from where a process begins to a function: the places where each calls the next, outermost first."""
+
+    begins: str
+    per_rank: bool
+    places: tuple[Mention, ...] = ()
+    sure: bool = True
+
+    @property
+    def restricted(self) -> Mention | None:
+        """The place that is reached on some ranks only."""
+        return next((one for one in self.places if one.ranks), None)
+
+
+Target = Function | Class | Variable
+
+
+@dataclass(eq=False)
+class Reach:
+    """Ways back from functions to where processes begin."""
+
+    program: Program
+    _ways: dict[Target, list[Way]] = field(default_factory=dict)
+    _mentions: dict[Target, list[Mention]] = field(default_factory=dict)
+
+    def ways(self, target: Function) -> list[Way]:
+        """Ways to it, at most one for each kind of beginning, sureness and restriction; none for dead code."""
+        if target not in self._ways:
+            self._ways[target] = self._search(target)
+        return self._ways[target]
+
+    def is_live(self, target: Function) -> bool:
+        """Whether anything that the server runs leads to it."""
+        return bool(self.ways(target))
+
+    def _search(self, start: Function) -> list[Way]:
+        found: dict[tuple[bool, bool, bool], Way] = {}
+        seen: set[tuple[Target, bool, bool]] = set()
+        queue: deque[tuple[Target, tuple[Mention, ...]]] = deque([(start, ())])
+        while queue and len(seen) < _FARTHEST:
+            target, places = queue.popleft()
+            sure = all(one.sure for one in places)
+            restricted = any(one.ranks for one in places)
+            if (target, sure, restricted) in seen:
+                continue
+            seen.add((target, sure, restricted))
+            begins = self._begins(target)
+            if begins is not None:
+                way = Way(_name_of(target), begins, places, sure)
+                found.setdefault((begins, sure, restricted), way)
+                continue
+            for mention in self.mentions(target):
+                for next_target in self._around(mention):
+                    queue.append((next_target, (mention, *places)))
+        return list(found.values())
+
+    def _begins(self, target: Target) -> bool | None:
+        """True where a rank's process begins, False where another of the server's does, else None."""
+        names = {_name_of(target)}
+        if isinstance(target, Function) and target.owner:
+            names.add(target.owner.name)
+        if names & set(self.program.package.per_rank):
+            return True
+        return False if names & set(self.program.package.per_server) else None
+
+    def _around(self, mention: Mention) -> list[Target]:
+        if mention.caller:
+            return [mention.caller]
+        if mention.owner:
+            return [mention.owner]
+        return [Variable(mention.module, mention.variable)] if mention.variable else []
+
+    def mentions(self, target: Target) -> list[Mention]:
+        """Every place that calls it or hands it on."""
+        if target not in self._mentions:
+            self._mentions[target] = list(self._find(target))
+        return self._mentions[target]
+
+    def _find(self, target: Target) -> Iterator[Mention]:
+        if isinstance(target, Class):
+            yield from self._named(target, target.name)
+            for sub in self.program.subclasses(target):
+                yield Mention(sub.module, sub.node.lineno, None, sub)
+        elif isinstance(target, Variable):
+            yield from self._named(target, target.name)
+        elif target.outer is not None:
+            yield from _inside(target.outer, target.name)
+        elif target.owner is None:
+            yield from self._named(target, target.name)
+        elif target.name in {"__init__", "__post_init__", "__new__", "__call__", "__enter__"}:
+            yield Mention(target.module, target.node.lineno, None, target.owner)
+        else:
+            yield from self._method(target, target.owner)
+
+    def _named(self, target: Target, name: str) -> Iterator[Mention]:
+        """Mentions of a name that leads to this very definition."""
+        module = target.module
+        for other in self.program.modules_mentioning(name):
+            aliases = {alias for alias, entry in other.imports.items() if entry.attribute == name} | {name}
+            for alias in sorted(aliases):
+                if self.program.lookup(other, alias) == target or (other is module and alias == name):
+                    yield from _uses(other, alias, by_name=True)
+            for use in _uses(other, name, by_name=False):
+                if self.program.member(self._space(other, use), name) == target:
+                    yield use.mention
+
+    def _space(self, module: Module, use: "AttributeUse") -> object:
+        found = self.program.expression(module, use.node.value)
+        return found if isinstance(found, Module) else None
+
+    def _method(self, target: Function, owner: Class) -> Iterator[Mention]:
+        for module in self.program.modules_mentioning(target.name):
+            for use in _uses(module, target.name, by_name=False):
+                receiver = use.node.value
+                around = use.mention.caller.owner if use.mention.caller else None
+                if use.mention.caller and around is None and use.mention.caller.outer:
+                    around = use.mention.caller.outer.owner
+                if last_name(receiver) in {"self", "cls"} and isinstance(receiver, ast.Name):
+                    if around and self._related(around, owner):
+                        yield use.mention
+                elif isinstance(receiver, ast.Call) and last_name(receiver.func) == "super":
+                    if around and owner in self.program.lineage(around)[1:]:
+                        yield use.mention
+                else:
+                    named = self.program.expression(module, receiver)
+                    if isinstance(named, Class):
+                        if self._related(named, owner):
+                            yield use.mention
+                    elif not isinstance(named, Module):
+                        yield _unsure(use.mention)
+
+    def _related(self, one: Class, other: Class) -> bool:
+        return self.program.related(one, other)
+
+
+@dataclass(frozen=True)
+class AttributeUse:
+    """`something.name`."""
+
+    node: ast.Attribute
+    mention: Mention
+
+
+def _unsure(mention: Mention) -> Mention:
+    return Mention(
+        mention.module, mention.line, mention.caller, mention.owner, mention.variable, sure=False, ranks=mention.ranks
+    )
+
+
+def _name_of(target: Target) -> str:
+    return target.name
+
+
+def _inside(outer: Function, name: str) -> Iterator[Mention]:
+    """Uses of a nested function, in the one around it."""
+    for node in ast.walk(outer.node):
+        if isinstance(node, ast.Name) and node.id == name:
+            yield Mention(outer.module, node.lineno, outer)
+
+
+def _uses(module: Module, name: str, *, by_name: bool) -> Iterator:
+    """Where the module uses it as a value: not in an annotation, an import or an isinstance."""
+    if module.broken:
+        return
+    visited: set[ast.AST] = set()
+    for line in module.lines_mentioning(name):
+        function = module.function_at(line)
+        top = function.node if function else _statement_at(module.body, line)
+        if top is None or top in visited:
+            continue
+        visited.add(top)
+        finder = _Finder(module, name, by_name=by_name)
+        finder.within(top, function)
+        yield from finder.found
+
+
+def _statement_at(body: list[ast.stmt], line: int) -> ast.stmt | None:
+    return next((one for one in body if one.lineno <= line <= (one.end_lineno or one.lineno)), None)
+
+
+class _Finder:
+    """Walks one function, or one statement of a module's own level, with the branches around each place."""
+
+    def __init__(self, module: Module, name: str, *, by_name: bool) -> None:
+        self.module, self.name, self.by_name = module, name, by_name
+        self.found: list = []
+        self.function: Function | None = None
+        self.owner: Class | None = None
+        self.variable = ""
+        self.tests: dict[str, ast.expr] = {}
+
+    def within(self, top: ast.AST, function: Function | None) -> None:
+        """Look through it."""
+        self.function = function
+        if function:
+            self.tests = local_tests(function.node)
+            self._signature(function.node)
+            self._block(function.node.body, 0)
+            return
+        self._statement(top, 0)
+
+    def _signature(self, node: FunctionNode) -> None:
+        """Defaults and decorators: `def launch(run=run_scheduler_process)`."""
+        for one in (*node.args.defaults, *node.args.kw_defaults, *node.decorator_list):
+            if one is not None:
+                self._expression(one, 0)
+
+    def _block(self, statements: list[ast.stmt], ranks: int) -> None:
+        for one in statements:
+            self._statement(one, ranks)
+            if isinstance(one, ast.If) and not one.orelse and _ends(one.body):
+                ranks = ranks or (one.lineno if restricts(one.test, self.tests, branch=False) else 0)
+
+    def _statement(self, one: ast.AST, ranks: int) -> None:
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+            if self.function is None:
+                return  # it is looked through by itself
+            self._signature(one)
+            return
+        if isinstance(one, ast.ClassDef):
+            self._class(one, ranks)
+            return
+        if isinstance(one, ast.Import | ast.ImportFrom):
+            return
+        if isinstance(one, ast.If):
+            self._expression(one.test, ranks)
+            self._block(one.body, ranks or (one.lineno if restricts(one.test, self.tests, branch=True) else 0))
+            self._block(one.orelse, ranks or (one.lineno if restricts(one.test, self.tests, branch=False) else 0))
+            return
+        if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
+            self.variable = one.targets[0].id
+        elif isinstance(one, ast.AnnAssign):
+            self.variable = one.target.id if isinstance(one.target, ast.Name) else ""
+            if one.value is not None:
+                self._expression(one.value, ranks)
+            self.variable = ""
+            return
+        for inner in ast.iter_child_nodes(one):
+            if isinstance(inner, ast.stmt):
+                self._statement(inner, ranks)
+            elif isinstance(inner, ast.expr):
+                self._expression(inner, ranks)
+            elif isinstance(inner, ast.excepthandler | ast.match_case):
+                self._block(inner.body, ranks)
+            elif isinstance(inner, ast.withitem):
+                self._expression(inner.context_expr, ranks)
+        self.variable = ""
+
+    def _class(self, one: ast.ClassDef, ranks: int) -> None:
+        before, self.owner = self.owner, self._class_of(one)
+        for inner in one.body:
+            if not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._statement(inner, ranks)
+            else:
+                self._signature(inner)
+        self.owner = before
+
+    def _class_of(self, node: ast.ClassDef) -> Class | None:
+        return next((one for one in self.module.classes.values() if one.node is node), None)
+
+    def _expression(self, node: ast.expr, ranks: int) -> None:
+        if isinstance(node, ast.Call) and last_name(node.func) in {"isinstance", "issubclass"}:
+            for one in node.args[:1]:
+                self._expression(one, ranks)
+            return
+        if isinstance(node, ast.IfExp):
+            self._expression(node.test, ranks)
+            for branch, one in ((True, node.body), (False, node.orelse)):
+                self._expression(one, ranks or (node.lineno if restricts(node.test, self.tests, branch=branch) else 0))
+            return
+        if isinstance(node, ast.Attribute) and node.attr == self.name and not self.by_name:
+            self.found.append(AttributeUse(node, self._mention(node, ranks)))
+        elif isinstance(node, ast.Name) and node.id == self.name and self.by_name and isinstance(node.ctx, ast.Load):
+            self.found.append(self._mention(node, ranks))
+        elif isinstance(node, ast.Attribute) and self.by_name and isinstance(node.value, ast.Name) and node.value.id == self.name:
+            return  # `Class.CONSTANT`, `Class.method`: the method is looked for by its own name
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._expression(child, ranks)
+            elif isinstance(child, ast.keyword):
+                self._expression(child.value, ranks)
+            elif isinstance(child, ast.comprehension):
+                self._expression(child.iter, ranks)
+
+    def _mention(self, node: ast.expr, ranks: int) -> Mention:
+        return Mention(
+            self.module, node.lineno, self.function, self.owner if not self.function else None, self.variable, ranks=ranks
+        )
+
+
+def _ends(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)

@@ -1,0 +1,274 @@
+"""What an expression may stand for while a flag's value is followed."""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from fleetops.model.proof import Role, Share
+from fleetops.source.tracing.definitions import Class, Function, Module
+
+
+@dataclass(frozen=True)
+class Const:
+    """A literal."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """Something that is not the flag's value, as far as it matters to it.
+
+    Attributes:
+        text: how it is written where it comes from.
+        parallel: parallel sizes that it counts, with their power: ((`tp_size`, 1),).
+        counts_bytes: it is a number of bytes, or bytes for each of something.
+        mixed: a parallel size is in it, among other things.
+        terms: where it is a sum: what it is a sum of, by text.
+        rank_test: it is true on some ranks only.
+        share: it is a part of one (a summand divided by its sum).
+        parameter: the parameter of the function at hand that it is, "" for anything else.
+    """
+
+    text: str
+    parallel: tuple[tuple[str, int], ...] = ()
+    counts_bytes: bool = False
+    mixed: bool = False
+    terms: frozenset[str] = frozenset()
+    rank_test: bool = False
+    share: bool = False
+    parameter: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A place on the way, still as a node."""
+
+    module: Module
+    line: int
+    text: str
+    role: Role
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call on the stack: where, and which of several callees was taken."""
+
+    node: ast.AST
+    choice: int = 0
+
+    def __hash__(self) -> int:
+        return hash((id(self.node), self.choice))
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A branch that was taken: the test, which way, and in which call."""
+
+    path: tuple[Call, ...]
+    node: ast.AST
+    test: ast.expr
+    branch: bool
+
+    def __hash__(self) -> int:
+        return hash((self.path, id(self.node), self.branch))
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where the flag's bare number is turned into an amount of something.
+
+    Attributes:
+        name: of the class or function around it.
+        path: the calls that led there; guards: the branches taken on the way.
+    """
+
+    module: Module
+    line: int
+    text: str
+    name: str
+    path: tuple[Call, ...] = field(compare=False, default=())
+    guards: tuple[Guard, ...] = field(compare=False, default=())
+
+
+@dataclass(frozen=True)
+class Amount:
+    """The flag's value, and what has been done to it.
+
+    The amount is value x coefficient x the symbols in `times` / those in `over`, up to rounding.
+
+    Attributes:
+        parallel: powers of parallel sizes in it: ((`tp_size`, -1),) has been divided by one.
+        share: `part` once it has been split.
+        complement: 1 - value has been taken.
+        bounded: what else bounds it (`min(...)`), as text.
+        moved: what was added to it before it became an amount of something, as text.
+        site: where it became an amount of something; None while it is the flag's bare number.
+    """
+
+    coefficient: Fraction = Fraction(1)
+    times: tuple[Symbol, ...] = ()
+    over: tuple[Symbol, ...] = ()
+    parallel: tuple[tuple[str, int], ...] = ()
+    share: Share = "whole"
+    complement: bool = False
+    bounded: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    site: Site | None = None
+    trail: tuple[Step, ...] = field(compare=False, default=())
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it still is the flag's own number (or a part of it, or divided among ranks)."""
+        return self.site is None
+
+    def after(self, *steps: Step) -> "Amount":
+        """With more of its way; a step at the place of the last one takes that one's place."""
+        trail = self.trail
+        for step in steps:
+            if trail and (trail[-1].module, trail[-1].line, trail[-1].role) == (step.module, step.line, step.role):
+                trail = trail[:-1]
+            if step not in trail:
+                trail = (*trail, step)
+        return replace(self, trail=trail)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A function or a class as a value. `bound`: the object that a method belongs to; `scope`: variables
+    around a nested one."""
+
+    target: Function | Class
+    bound: "Object | None" = None
+    scope: Mapping[str, "Values"] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A function, class or module of another package, dotted."""
+
+    dotted: str
+
+
+@dataclass(frozen=True)
+class Space:
+    """A module of this package as a value."""
+
+    module: Module
+
+
+@dataclass(frozen=True)
+class Object:
+    """An instance of a class of this package. Equal only to itself: one for each construction."""
+
+    of: Class
+    path: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parent:
+    """What `super()` gives: the object, and the class behind which methods are looked for."""
+
+    self: Object
+    behind: Class
+
+
+@dataclass(frozen=True)
+class Several:
+    """A tuple or list of known length; each item has its alternatives."""
+
+    items: tuple["Values", ...]
+
+
+@dataclass(frozen=True)
+class Each:
+    """A sequence of unknown length whose items are all alike. `name`: what it is called where it was made."""
+
+    item: "Values"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A dictionary: what is known by its keys, and what any other key may give."""
+
+    items: tuple[tuple[Any, "Values"], ...] = ()
+    other: "Values" = ()
+
+    def get(self, key: Any) -> "Values":
+        """By a constant key."""
+        return next((values for name, values in self.items if name == key), self.other)
+
+    def every(self) -> "Values":
+        """By a key that is not known."""
+        return union(*(values for _, values in self.items), self.other)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """`functools.partial`: a callee with arguments already given."""
+
+    callee: "Value"
+    arguments: tuple["Values", ...]
+    keywords: tuple[tuple[str, "Values"], ...]
+
+
+@dataclass(frozen=True)
+class Lambda:
+    """A lambda or nested function with the variables around it."""
+
+    node: ast.Lambda
+    scope: Mapping[str, "Values"] = field(compare=False)
+    module: Module = field(compare=False)
+
+    def __hash__(self) -> int:
+        return id(self.node)
+
+
+Value = (
+    Const | Symbol | Amount | Reference | Foreign | Space | Object | Parent | Several | Each | Table | Partial | Lambda
+)
+Values = tuple[Value, ...]
+
+_MOST = 10
+
+
+def union(*alternatives: Iterable[Value]) -> Values:
+    """All of them, each once, amounts first; beyond a dozen the ones that say least are dropped."""
+    seen = dict.fromkeys(value for values in alternatives for value in values)
+    ordered = sorted(seen, key=lambda value: not amounts_in((value,)))
+    return tuple(ordered[:_MOST]) if len(ordered) > _MOST else tuple(ordered)
+
+
+def amounts_in(values: Iterable[Value]) -> list[Amount]:
+    """Every amount, also inside sequences and tables."""
+    return list(_amounts(values))
+
+
+def _amounts(values: Iterable[Value]) -> Iterator[Amount]:
+    for value in values:
+        if isinstance(value, Amount):
+            yield value
+        elif isinstance(value, Several):
+            for item in value.items:
+                yield from _amounts(item)
+        elif isinstance(value, Each):
+            yield from _amounts(value.item)
+        elif isinstance(value, Table):
+            yield from _amounts(value.every())
+        elif isinstance(value, Partial):
+            for given in (*value.arguments, *(one for _, one in value.keywords)):
+                yield from _amounts(given)
+
+
+def powers(*terms: tuple[tuple[str, int], ...], sign: int = 1) -> tuple[tuple[str, int], ...]:
+    """The product of powers; the last one's sign may be turned around (a division)."""
+    total: dict[str, int] = {}
+    for place, term in enumerate(terms):
+        for name, power in term:
+            turn = sign if place == len(terms) - 1 else 1
+            total[name] = total.get(name, 0) + turn * power
+    return tuple(sorted((name, power) for name, power in total.items() if power))
