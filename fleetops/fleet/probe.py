@@ -21,7 +21,9 @@ from fleetops.model.session import Session
 from fleetops.ssh.fanout import fan_out
 
 _READY_DEADLINE_S = 5.0
-_OK, _NOT_FOUND = 200, 404
+_OK = 200
+# This release lacks the path; with an API key, SGLang says so only to who has the key.
+_NOT_THERE = {401, 403, 404}
 
 
 class Memory(Protocol):
@@ -107,7 +109,7 @@ def _ask(session: Session, use: PortUse, path: str) -> PortUse | None:
         return replace(use, answers=False, answer=str(error.strerror or error))
     except FleetopsError as error:
         return replace(use, answer=f"{path} could not be asked: {error.message}")
-    if answer.status == _NOT_FOUND:
+    if answer.status in _NOT_THERE:
         return None
     said = f"{path} says {answer.status} in {time.monotonic() - started:.1f} s"
     return replace(use, answers=answer.status == _OK, answer=said)

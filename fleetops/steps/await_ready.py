@@ -144,14 +144,16 @@ def _is_lost(service: Service, *, ready: bool) -> bool:
 
 
 def _answers(desk: Desk, of: Engine, profile: Profile) -> bool:
-    """Whether the first readiness path that this release has says 200."""
+    """Whether the first readiness path that this release has says 200. One it lacks may want the API key all the same."""
+    service = asking(desk, profile)
     for path in of.ready_paths:
         try:
-            answer = desk.request("GET", path, None, port=profile.port, deadline_s=25.0)
+            with service.open("GET", path, None, headers=service.headers, deadline_s=25.0) as answer:
+                status = answer.status
         except (OSError, Unreachable):
             return False
-        if answer.status != 404:
-            return answer.status == 200
+        if status != 404:
+            return status == 200
     return False
 
 

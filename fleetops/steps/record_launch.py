@@ -8,8 +8,11 @@ from fleetops.model.machine import MEMORY
 from fleetops.model.measure import Measurement
 from fleetops.model.plan import PlannedStep
 from fleetops.model.record import Capacity
+from fleetops.ssh.http import whole
+from fleetops.steps.support.asking import Asking
 from fleetops.steps.support.base import Desk, Options, Situation, Step
 from fleetops.steps.support.launching import profile_of
+from fleetops.steps.support.serving import asking
 
 
 def plan(situation: Situation, _options: Options) -> PlannedStep:
@@ -26,7 +29,7 @@ def run(desk: Desk, _options: Options) -> str:
     """Device tokens from the log, host tokens from the metrics or the log; each as measured, or not recorded."""
     profile = profile_of(desk.situation)
     report: LogReport = desk.memo["log_report"]
-    pools = _pools(desk, engine(profile.engine), profile.port)
+    pools = _pools(desk, engine(profile.engine), asking(desk, profile))
     memory = desk.look().observation.node_facts.value(MEMORY)
     capacity = Capacity(
         device_tokens=report.device_tokens or _smallest(pools, "device_tokens"),
@@ -45,12 +48,12 @@ def run(desk: Desk, _options: Options) -> str:
     return f"device tokens {device}, host tokens {host} a rank{rate}"
 
 
-def _pools(desk: Desk, of: Engine, port: int) -> tuple[PoolSizes, ...]:
+def _pools(desk: Desk, of: Engine, service: Asking) -> tuple[PoolSizes, ...]:
     """What the service itself says of its pools; nothing where it does not say."""
     for path, parse in ((of.metrics_path, _metrics(of)), *((path, of.parse_info) for path in of.info_paths)):
         try:
-            answer = desk.request("GET", path, None, port=port, deadline_s=10.0)
-            pools = parse(answer.body) if answer.status == 200 else ()
+            with service.open("GET", path, None, headers=service.headers, deadline_s=10.0) as answer:
+                pools = parse(whole(answer).body) if answer.status == 200 else ()
         except (OSError, ValueError) as error:
             desk.tell(f"{path}: {error}")
             continue

@@ -17,6 +17,7 @@ from fleetops.lab.engine.http_server import Server, State
 from fleetops.lab.engine.log import Log, write
 from fleetops.lab.engine.rank import Rank
 from fleetops.lab.engine.requests import Requests
+from fleetops.lab.engine.scheduling import FAULTS
 from fleetops.lab.engine.segments import Segments, python_name
 from fleetops.lab.engine.service import Service
 from fleetops.lab.engine.wiring import Wiring, wire
@@ -109,6 +110,10 @@ class Launcher:
             state.warm_up()
         state.up = True
         self._log.line("The server is fired up and ready to roll!")
+        places = self._service.places
+        if places.fault in FAULTS:
+            self._stop.wait(places.fault_after_s)
+            state.requests.strike(places.fault)
 
     def _asked_to_stop(self, number: int, state: State) -> None:
         self._log.line(

@@ -18,7 +18,9 @@ class Places:
         shm: where shared memory segments are made ($FLEETOPS_LAB_SHM).
         meminfo: the host's meminfo ($FLEETOPS_LAB_MEMINFO).
         pace: scales every stage of the start; 1 is about four seconds in all ($SGLANG_LAB_PACE).
-        fault: what shall go wrong later; `ghost-leader` or nothing ($SGLANG_LAB_FAULT).
+        fault: what shall go wrong later ($SGLANG_LAB_FAULT): `ghost-leader`, `dies-after-ready` (a scheduler runs out
+            of GPU memory), `hangs-after-ready` (it answers nothing any more), or nothing.
+        fault_after_s: how long after being ready the last two strike; `FAULT:SECONDS` in the environment.
     """
 
     driver: Path = DRIVER_FOLDER
@@ -27,16 +29,19 @@ class Places:
     meminfo: Path = Path("/proc/meminfo")
     pace: float = 1.0
     fault: str = ""
+    fault_after_s: float = 3.0
 
 
 def places(environ: Mapping[str, str] = os.environ) -> Places:
     """The places that the environment names, else those of a lab host."""
     usual = Places()
+    fault, _, after_s = environ.get("SGLANG_LAB_FAULT", "").partition(":")
     return Places(
         driver=Path(environ.get("FLEETOPS_LAB_DRIVER", usual.driver)),
         devices=Path(environ.get("FLEETOPS_LAB_DEVICES", usual.devices)),
         shm=Path(environ.get("FLEETOPS_LAB_SHM", usual.shm)),
         meminfo=Path(environ.get("FLEETOPS_LAB_MEMINFO", usual.meminfo)),
         pace=float(environ.get("SGLANG_LAB_PACE", usual.pace)),
-        fault=environ.get("SGLANG_LAB_FAULT", usual.fault),
+        fault=fault,
+        fault_after_s=float(after_s or usual.fault_after_s),
     )

@@ -57,14 +57,18 @@ class Rank:
             ending = fate.fate_of(self.number, self.service.ranks)
             fate.meet(ending, self._entry, port, self.service.places.driver)
         except EngineError as error:
-            self.log.line(f"Scheduler hit an exception: {traceback(error, self.service.folder)}")
-            os.kill(os.getppid(), signal.SIGQUIT)
-            os._exit(0)
+            self._fail(error)
         tokens = self.service.device_tokens
         longest = min(self.service.context_tokens, tokens) - 6
         ready.send({"status": "ready", "max_total_num_tokens": tokens, "max_req_input_len": longest})
         self._serve()
         os._exit(1)
+
+    def _fail(self, error: EngineError) -> NoReturn:
+        """What run_scheduler_process does with whatever it cannot handle."""
+        self.log.line(f"Scheduler hit an exception: {traceback(error, self.service.folder)}")
+        os.kill(os.getppid(), signal.SIGQUIT)
+        os._exit(0)
 
     def _arrange_signals(self) -> None:
         """Die with the launcher, as the real one does, but for a rank that shall become a ghost."""
@@ -89,6 +93,8 @@ class Rank:
             Scheduler(self.service, self.log, self.group).serve(
                 self._wiring.requests[1], self._wiring.tokens[0]
             )
+        except EngineError as error:
+            self._fail(error)
         except EOFError:  # the launcher is gone
             if self._becomes_ghost:
                 fate.become_ghost(self._wiring.port)

@@ -64,6 +64,10 @@ class Requests:
         self._to_scheduler.send({"state": pending.rid})
         return pending.pieces.get()
 
+    def strike(self, fault: str) -> None:
+        """Have rank 0 go wrong in that way (`scheduling.FAULTS`)."""
+        self._to_scheduler.send({"fault": fault})
+
     def pieces(self, pending: Pending) -> Any:
         """The pieces of a request as they come, to the last one."""
         while True:

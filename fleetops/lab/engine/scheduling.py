@@ -6,11 +6,13 @@ streams share the same 915.
 """
 
 import random
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from fleetops.lab.engine.channel import Channel, Message
+from fleetops.lab.engine.errors import EngineError, Frame
 from fleetops.lab.engine.log import Log, gib
 from fleetops.lab.engine.service import GRAPHS_MIB, Service
 from fleetops.lab.engine.vocabulary import SIZE
@@ -21,6 +23,10 @@ TOTAL_PER_S = 915.0
 # How often all ranks have to take part while decoding; each step would only cost a laptop's CPU.
 _STEPS_PER_PASS = 8
 _LATE_S = 0.25
+_SCHEDULER: Frame = ("srt/managers/scheduler.py", "run_scheduler_process", "scheduler.event_loop_overlap()")
+_RUNNER: Frame = ("srt/model_executor/model_runner.py", "forward_decode", "return self.model.forward(")
+DIES, HANGS = FAULTS = ("dies-after-ready", "hangs-after-ready")
+"""What may go wrong with rank 0 once it serves: it runs out of GPU memory, or waits for ever."""
 
 
 @dataclass
@@ -75,7 +81,7 @@ class Scheduler:
         self._throughput = 0.0
 
     def serve(self, requests: Channel, tokens: Channel) -> None:
-        """Serve until the launcher is gone."""
+        """Serve until the launcher is gone. Raises EOFError then, and EngineError where a fault strikes."""
         pace = Pace()
         while True:
             idle = not self._running
@@ -91,7 +97,9 @@ class Scheduler:
                 self._decode(tokens)
 
     def _take(self, message: Message, tokens: Channel) -> None:
-        if "state" in message:
+        if "fault" in message:
+            self._fall(message["fault"])
+        elif "state" in message:
             tokens.send({"state": message["state"], "value": self._state()})
         elif "abort" in message:
             self._running = [each for each in self._running if each.rid != message["abort"]]
@@ -105,6 +113,16 @@ class Scheduler:
                 rid, message["prompt_tokens"], limit, end, words, health=rid.startswith("HEALTH")
             )
             self._waiting.append(running)
+
+    def _fall(self, fault: str) -> None:
+        if fault == HANGS:
+            threading.Event().wait()
+        raise EngineError(
+            "torch.OutOfMemoryError",
+            "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+            f"{self._service.devices[0].total_mib / 1024:.2f} GiB of which 0.61 GiB is free.",
+            (_SCHEDULER, _RUNNER),
+        )
 
     def _prefill(self) -> None:
         self._group.forward()
