@@ -4,10 +4,12 @@ The figures are the incident's: 116171 device tokens at about 850 tokens a secon
 """
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 from fleetops.lab.fleet import LabHost, gpus_of, lab_host
 from fleetops.model.finding import Baseline
+from fleetops.model.load import SHORT
 from fleetops.model.record import Capacity, LaunchRecord
 from fleetops.store.database import Store
 
@@ -15,7 +17,7 @@ NODE = "node-174"
 _DAYS_AGO = 9
 _MIB = 2**20
 # Before the incident the service ran without a host pool, at a static fraction of 0.80.
-_BEFORE = Capacity(device_tokens=116171, ranks=8, tokens_per_s=850.0, ready_s=331.0)
+_BEFORE = Capacity(device_tokens=116171, ranks=8, tokens_per_s=850.0, ready_s=331.0, **asdict(SHORT))
 
 
 def record_history(state: Path, now: float | None = None) -> None:

@@ -15,6 +15,15 @@ def show_duration(seconds: float) -> str:
     return f"{left} s"
 
 
+def show_delay(seconds: float) -> str:
+    """`8.7 ms`, `42 ms`, `1.24 s`: what a person waits for one token; from a minute on as a duration."""
+    if seconds >= 60:
+        return show_duration(seconds)
+    if seconds >= 0.9995:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1000:.1f} ms" if seconds < 0.00995 else f"{seconds * 1000:.0f} ms"
+
+
 def _two(left: int, large: int, large_name: str, small: int, small_name: str) -> str:
     rest = left % large // small
     return f"{left // large} {large_name}" + (f" {rest} {small_name}" if rest else "")

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from fleetops.model.finding import Baseline
@@ -51,9 +51,7 @@ class Store:
         if row is None:
             return None
         name, profile, at, run_id, capacity = row
-        return LaunchRecord(
-            node=name, profile=profile, at=at, run_id=run_id, capacity=Capacity(**json.loads(capacity))
-        )
+        return LaunchRecord(node=name, profile=profile, at=at, run_id=run_id, capacity=_capacity(capacity))
 
     def record_baseline(self, node: str, at: float, baseline: Baseline) -> None:
         """Remember how the idle node looks; the newest one counts."""
@@ -78,3 +76,9 @@ class Store:
         with self._open() as database:
             row = database.execute("select machine_id from hosts where name = ?", (name,)).fetchone()
         return row[0] if row else ""
+
+
+def _capacity(text: str) -> Capacity:
+    """As any release wrote it: what an older one did not record is None, what only a newer one knows is left out."""
+    known = {field.name for field in fields(Capacity)}
+    return Capacity(**{name: value for name, value in json.loads(text).items() if name in known})
