@@ -15,10 +15,9 @@ from fleetops.model.event import Event, Progress, StepEnded, StepStarted
 from fleetops.model.finding import Finding, Severity
 from fleetops.model.jsonable import jsonable
 from fleetops.model.plan import Action, Plan, PlannedStep
-from fleetops.model.record import LaunchRecord, Result
+from fleetops.model.record import Result
 from fleetops.model.secrets import mask_argv
-from fleetops.model.units import show_gb
-from fleetops.render.duration import show_duration
+from fleetops.render.launched import launched
 from fleetops.render.output import Output
 from fleetops.render.plain import safe
 from fleetops.render.rows import opposite
@@ -183,7 +182,7 @@ def show_result(output: Output, result: Result) -> None:
         output.show(_table(result))
     if result.launched:
         output.show("")
-        output.show(_launched(result.launched, result.previous))
+        output.show(launched(result.launched, result.previous))
     output.show("")
     if result.status != "done":
         style = _STATUS_STYLE.get(result.status, "bold red")
@@ -199,38 +198,6 @@ def _table(result: Result) -> Text:
     rows += [(row.name, row.before, row.after, row.idle, words[row.ok]) for row in result.reclaimed]
     styles = {"ok": "green", "not back": "bold red", "unknown": "bold magenta"}
     return columns(rows, right=(1, 2, 3), styles=styles, indent=2)
-
-
-def _launched(launch: LaunchRecord, previous: LaunchRecord | None) -> Text:
-    now, then = launch.capacity, previous.capacity if previous else None
-    rows = [("", f"now, {launch.profile}", f"last, {previous.profile}" if previous else "no launch before")]
-    rows += [
-        ("ready in", _spoken(now.ready_s), _spoken(then.ready_s) if then else ""),
-        ("device tokens", _count(now.device_tokens), _count(then.device_tokens) if then else ""),
-        ("host tokens", _host(launch), _host(previous) if previous else ""),
-        ("tokens/s", _count(now.tokens_per_s), _count(then.tokens_per_s) if then else ""),
-        ("MemAvailable", _gb(now.available_after_bytes), _gb(then.available_after_bytes) if then else ""),
-    ]
-    return columns(rows, right=(1, 2), styles={}, indent=2)
-
-
-def _spoken(seconds: float | None) -> str:
-    return "not recorded" if seconds is None else show_duration(seconds)
-
-
-def _count(number: float | None) -> str:
-    return "not recorded" if number is None else f"{number:,.0f}"
-
-
-def _host(launch: LaunchRecord) -> str:
-    tokens, ranks = launch.capacity.host_tokens, launch.capacity.ranks
-    if tokens is None:
-        return "not recorded"
-    return f"{ranks} x {tokens:,}" if ranks and ranks > 1 else f"{tokens:,}"
-
-
-def _gb(size_bytes: int | None) -> str:
-    return "not recorded" if size_bytes is None else show_gb(size_bytes)
 
 
 def plan_json(plan: Plan, status: str) -> dict[str, Any]:
