@@ -11,16 +11,20 @@ STRUCTURE := tests/quality/test_layers.py tests/quality/test_shape.py
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 export FLEETOPS_LAB_CACHE ?= $(CURDIR)/.demo
 
-.PHONY: help demo test check format lint types layers docs clean
+.PHONY: help demo test test-releases check format lint types layers docs clean
 
 help: ## what can be made
-	@sed -nE 's/^([a-z]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 demo: $(VENV)/installed ## break a small fleet as in the incident, and heal it
 	@sh tools/demo.sh $(BIN)/fleetops
 
 test: $(VENV)/installed-dev ## the whole test suite
 	$(BIN)/pytest
+
+test-releases: $(VENV)/installed-dev ## every engine release there is, and the page about them (needs the network)
+	$(BIN)/python tools/releases.py
+	$(BIN)/pytest -m releases tests/source/releases
 
 check: $(VENV)/installed-dev ## the whole gate: format, lint, types, layers, tests
 	$(BIN)/ruff format --check .
