@@ -6,6 +6,14 @@ PACKAGE = Package(
     name="vllm",
     title="vLLM",
     per_rank=("WorkerProc", "WorkerWrapperBase", "Worker", "GPUWorker"),
-    per_server=("EngineCore", "EngineCoreProc", "LLMEngine", "AsyncLLM", "AsyncLLMEngine", "EngineArgs", "VllmConfig"),
+    per_server=(
+        "EngineCore",
+        "EngineCoreProc",
+        "LLMEngine",
+        "AsyncLLM",
+        "AsyncLLMEngine",
+        "EngineArgs",
+        "VllmConfig",
+    ),
     parallel_sizes=("tp_size", "pp_size", "dp_size", "num_kv_ranks", "num_workers"),
 )

@@ -26,7 +26,11 @@ Number = int | float
 
 def number(value: Value) -> Fraction | None:
     """A constant's exact number; None for anything else."""
-    if not isinstance(value, Const) or isinstance(value.value, bool) or not isinstance(value.value, int | float):
+    if (
+        not isinstance(value, Const)
+        or isinstance(value.value, bool)
+        or not isinstance(value.value, int | float)
+    ):
         return None
     try:
         return Fraction(value.value)
@@ -156,14 +160,20 @@ def _symbols(node: ast.operator, left: Value, right: Value, text: str) -> Symbol
     if isinstance(node, ast.Add | ast.Sub):
         terms = frozenset[str]().union(*(one.terms | {one.text} for one in (first, second) if one))
         return replace(
-            plain, parallel=_common(first, second), counts_bytes=bytes_first or bytes_second, terms=terms, mixed=True
+            plain,
+            parallel=_common(first, second),
+            counts_bytes=bytes_first or bytes_second,
+            terms=terms,
+            mixed=True,
         )
     return Symbol(text)
 
 
 def _is_pure(value: Value) -> bool:
     """A constant, or nothing but parallel sizes."""
-    return number(value) is not None or (isinstance(value, Symbol) and bool(value.parallel) and not value.mixed)
+    return number(value) is not None or (
+        isinstance(value, Symbol) and bool(value.parallel) and not value.mixed
+    )
 
 
 def _common(first: Symbol | None, second: Symbol | None) -> tuple[tuple[str, int], ...]:

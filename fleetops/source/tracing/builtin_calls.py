@@ -42,7 +42,9 @@ def only_looks(name: str) -> bool:
 
 def allocates(name: str) -> bool:
     """Whether by its name it allocates what it is told."""
-    return bool(_ALLOCATES.search(name.lower())) and not name.lower().startswith(("dealloc", "free", "can_", "is_"))
+    return bool(_ALLOCATES.search(name.lower())) and not name.lower().startswith(
+        ("dealloc", "free", "can_", "is_")
+    )
 
 
 def reads_dict(name: str) -> bool:
@@ -71,7 +73,9 @@ def _bounded(arguments: list[Values], text: str) -> Values:
         return tuple(amounts)
     from_outside = (text,)
     return tuple(
-        Amount(**{**one.__dict__, "bounded": (*one.bounded, *(from_outside if text not in one.bounded else ()))})
+        Amount(
+            **{**one.__dict__, "bounded": (*one.bounded, *(from_outside if text not in one.bounded else ()))}
+        )
         for one in amounts
     )
 

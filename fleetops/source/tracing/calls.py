@@ -107,9 +107,19 @@ class Calls(Expressions):
 
     def _asked_by_name(self, frame: Frame, node: ast.Call, name: str, positional: list[Values]) -> Values:
         """`d.get("flag")`, `getattr(args, "flag")`: a read of the field."""
-        keys = positional[1] if name == "getattr" and len(positional) > 1 else positional[0] if positional else ()
+        keys = (
+            positional[1]
+            if name == "getattr" and len(positional) > 1
+            else positional[0]
+            if positional
+            else ()
+        )
         for key in keys:
-            if isinstance(key, Const) and isinstance(key.value, str) and (held := self.keyed(frame, node, key.value)):
+            if (
+                isinstance(key, Const)
+                and isinstance(key.value, str)
+                and (held := self.keyed(frame, node, key.value))
+            ):
                 return held
         default = positional[2:3] if name == "getattr" else positional[1:2]
         if name == "get" and isinstance(node.func, ast.Attribute):
@@ -178,9 +188,12 @@ class Calls(Expressions):
         if not isinstance(node.func, ast.Attribute) or not any(isinstance(one, Symbol) for one in found):
             return found
         given = union(*arguments[0], *arguments[1].values())
-        methods = self.program.methods_named.find(node.func.attr)
-        matters = amounts_in(given) or any(one in self.machine.interesting for one in methods)
-        if not matters or not 0 < len(methods) <= _CANDIDATES or builtin_calls.only_looks(node.func.attr):
+        name = node.func.attr
+        matters = amounts_in(given) or any(one.name == name for one in self.machine.interesting)
+        if not matters or builtin_calls.only_looks(name):
+            return found
+        methods = self.program.methods_named.find(name)
+        if not 0 < len(methods) <= _CANDIDATES:
             return found
         return [
             Reference(one, None if "staticmethod" in one.decorators else Object(one.owner, self.machine.path))
@@ -218,9 +231,7 @@ class Calls(Expressions):
     ) -> Values:
         """Followed where it matters; else what its name says of its result."""
         given = union(*arguments[0], *arguments[1].values(), *(callee.scope or {}).values())
-        matters = (
-            bool(amounts_in(given)) or target in self.machine.interesting or self._carries(callee.bound)
-        )
+        matters = bool(amounts_in(given)) or target in self.machine.interesting or self._carries(callee.bound)
         text = written(node)
         plain = names.symbol(text, target.name, self.program.package)
         if matters and builtin_calls.only_looks(target.name) and target not in self.machine.interesting:
@@ -235,7 +246,8 @@ class Calls(Expressions):
             known = [one for one in found if not isinstance(one, Symbol | Const)]
             return (plain, *known) if not plain.parallel else (plain,)
         if all(isinstance(one, Symbol | Const) for one in found) and not any(
-            isinstance(one, Symbol) and (one.parallel or one.counts_bytes or one.rank_test or one.terms) for one in found
+            isinstance(one, Symbol) and (one.parallel or one.counts_bytes or one.rank_test or one.terms)
+            for one in found
         ):
             return found if all(isinstance(one, Const) for one in found) else (plain,)
         return found
@@ -269,7 +281,12 @@ class Calls(Expressions):
         if this is not None and order and target.owner:
             bound[order[0].arg] = (this,)
             order = order[1:]
-        elif target.owner and order and "staticmethod" not in target.decorators and order[0].arg in {"self", "cls"}:
+        elif (
+            target.owner
+            and order
+            and "staticmethod" not in target.decorators
+            and order[0].arg in {"self", "cls"}
+        ):
             order = order[1:]
         self._fill(target, bound, order, positional)
         named = {one.arg: one for one in (*order, *spec.kwonlyargs)}
@@ -280,7 +297,9 @@ class Calls(Expressions):
             else:
                 rest[key] = values
         if spec.kwarg:
-            bound[spec.kwarg.arg] = (Table(tuple((key, values) for key, values in rest.items() if key != "**")),)
+            bound[spec.kwarg.arg] = (
+                Table(tuple((key, values) for key, values in rest.items() if key != "**")),
+            )
         return bound
 
     def _fill(
@@ -296,7 +315,9 @@ class Calls(Expressions):
 
     def _handed(self, target: Function, parameter: ast.arg, values: Values) -> Values:
         """An argument as its parameter: amounts note the hop, symbols keep what is known of them."""
-        step = self.machine.step(Frame(target.module), parameter, "argument", f"of {target.title}", parameter.arg)
+        step = self.machine.step(
+            Frame(target.module), parameter, "argument", f"of {target.title}", parameter.arg
+        )
         return tuple(one.after(step) if isinstance(one, Amount) else one for one in values)
 
     def _construct(self, frame: Frame, node: ast.Call, of: Class, arguments: Arguments) -> Values:
@@ -335,7 +356,9 @@ class Calls(Expressions):
         amounts = amounts_in(given)
         text = written(node)
         if name == "partial" and positional:
-            return tuple(Partial(one, tuple(positional[1:]), tuple(keywords.items())) for one in positional[0])
+            return tuple(
+                Partial(one, tuple(positional[1:]), tuple(keywords.items())) for one in positional[0]
+            )
         if not amounts:
             if builtin_calls.keeps(name) and positional:
                 return positional[-1] if name == "cast" else positional[0]
@@ -359,13 +382,17 @@ class Calls(Expressions):
             taken = amount
             if taken.site is None:
                 name = frame.function.owner.name if frame.function and frame.function.owner else frame.title
-                place = Site(frame.module, node.lineno, written(node), name, self.machine.path, self.machine.guards)
+                place = Site(
+                    frame.module, node.lineno, written(node), name, self.machine.path, self.machine.guards
+                )
                 taken = replace(taken, site=place)
             self.machine.allocations.append(self.machine.met(taken, step, frame))
 
     def lose(self, frame: Frame, node: ast.AST, amount: Amount, why: str) -> None:
         """The value goes where it cannot be followed."""
-        self.machine.losses.append(self.machine.met(amount, self.machine.step(frame, node, "argument"), frame, why))
+        self.machine.losses.append(
+            self.machine.met(amount, self.machine.step(frame, node, "argument"), frame, why)
+        )
 
     def run(self, target: Function, this: Object | None, bound: dict[str, Values]) -> Values:
         """Follow a function with its variables bound."""

@@ -8,7 +8,9 @@ from typing import Any
 from fleetops.source.tracing.definitions import Class, Module, last_name
 from fleetops.source.tracing.program import Program, Variable
 
-_CONFIGURES = frozenset({"dataclass", "config", "Struct", "BaseModel", "NamedTuple", "TypedDict", "BaseSettings", "define"})
+_CONFIGURES = frozenset(
+    {"dataclass", "config", "Struct", "BaseModel", "NamedTuple", "TypedDict", "BaseSettings", "define"}
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ def _field(
         if not _configures(of, program) and not options:
             continue
         default, known = _default(statement.value, module, program)
-        annotated = isinstance(statement, ast.AnnAssign) and _is_annotated(statement.annotation, module, program)
+        annotated = isinstance(statement, ast.AnnAssign) and _is_annotated(
+            statement.annotation, module, program
+        )
         pointed = any(one.owner is of for one in options)
         rank = 0 if annotated else 1 if pointed else 3
         if not known:
@@ -76,7 +80,10 @@ def _configures(one: Class, program: Program) -> bool:
     """A dataclass or the like, by itself or by a base."""
     for base in program.lineage(one):
         marks = {last_name(mark) for mark in base.node.decorator_list}
-        marks |= {last_name(parent.value if isinstance(parent, ast.Subscript) else parent) for parent in base.node.bases}
+        marks |= {
+            last_name(parent.value if isinstance(parent, ast.Subscript) else parent)
+            for parent in base.node.bases
+        }
         if marks & _CONFIGURES:
             return True
     return False
@@ -103,7 +110,9 @@ def _default(node: ast.expr | None, module: Module, program: Program) -> tuple[A
     if node is None:
         return None, False
     if isinstance(node, ast.Call) and last_name(node) in {"Field", "field"}:
-        given = next((one.value for one in node.keywords if one.arg == "default"), node.args[0] if node.args else None)
+        given = next(
+            (one.value for one in node.keywords if one.arg == "default"), node.args[0] if node.args else None
+        )
         return _default(given, module, program)
     if isinstance(node, ast.Attribute):
         owner = program.expression(module, node.value)
@@ -120,8 +129,7 @@ def _option_modules(flag: str, program: Program) -> list[Declaration]:
     """`parser.add_argument("--the-flag", default=...)`."""
     dashed = "--" + flag.replace("_", "-")
     found: list[Declaration] = []
-    tail = flag.rpartition("_")[2]
-    for module in program.modules_mentioning(tail):
+    for module in program.modules_mentioning(flag):
         if dashed not in module.text and "--" + flag not in module.text:
             continue
         for node in _option_calls(module, {dashed, "--" + flag}):
@@ -169,7 +177,13 @@ def _table(flag: str, module: Module) -> Iterator[Declaration]:
                         literal = isinstance(default, ast.Constant)
                         text = module.lines[key.lineno - 1].strip()
                         yield Declaration(
-                            module, key.lineno, text, None, default.value if isinstance(default, ast.Constant) else None, literal, 1
+                            module,
+                            key.lineno,
+                            text,
+                            None,
+                            default.value if isinstance(default, ast.Constant) else None,
+                            literal,
+                            1,
                         )
 
 

@@ -155,9 +155,7 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _collect(
-    module: Module, statements: list[ast.stmt], owner: Class | None, outer: Function | None
-) -> None:
+def _collect(module: Module, statements: list[ast.stmt], owner: Class | None, outer: Function | None) -> None:
     for one in statements:
         if isinstance(one, FunctionNode):
             _collect_function(module, one, owner, outer)
@@ -193,9 +191,7 @@ def _collect_assign(module: Module, statement: ast.stmt) -> None:
         for target in statement.targets:
             if isinstance(target, ast.Name):
                 module.assigns.setdefault(target.id, []).append(statement.value)
-    elif (
-        isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value
-    ):
+    elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
         module.assigns.setdefault(statement.target.id, []).append(statement.value)
 
 

@@ -3,12 +3,14 @@
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from fleetops.source.packages.base import Package
 from fleetops.source.tracing import names
 from fleetops.source.tracing.arithmetic import combine, say_factor
 from fleetops.source.tracing.definitions import Class, Function, Module, last_name
+from fleetops.source.tracing.guards import restricts
 from fleetops.source.tracing.machine import Field, Frame, Machine
 from fleetops.source.tracing.program import Broken, Definition, External, Variable
 from fleetops.source.tracing.values import (
@@ -56,7 +58,6 @@ class Expressions(ABC):
     @abstractmethod
     def invoke(self, frame: Frame, node: ast.AST, target: Function, this: Object | None) -> Values:
         """A call of a function of this package without arguments (a property)."""
-
 
     def evaluate(self, frame: Frame, node: ast.expr | None) -> Values:
         """Everything that the expression may stand for; never empty."""
@@ -246,7 +247,11 @@ class Expressions(ABC):
             return (Each(whole),) if isinstance(owner, Several) else (owner,)
         constants = [key.value for key in keys if isinstance(key, Const)]
         if isinstance(owner, Several):
-            if constants and isinstance(constants[0], int) and -len(owner.items) <= constants[0] < len(owner.items):
+            if (
+                constants
+                and isinstance(constants[0], int)
+                and -len(owner.items) <= constants[0] < len(owner.items)
+            ):
                 return owner.items[constants[0]]
             return union(*owner.items)
         if isinstance(owner, Each):
@@ -279,7 +284,9 @@ class Expressions(ABC):
         if isinstance(left, Several) and isinstance(right, Several):
             return Several((*left.items, *right.items))
         if isinstance(left, Several | Each) and isinstance(right, Several | Each):
-            return Each(union(*(one.items if isinstance(one, Several) else (one.item,) for one in (left, right))))
+            return Each(
+                union(*(one.items if isinstance(one, Several) else (one.item,) for one in (left, right)))
+            )
         return None
 
     def _sited(self, frame: Frame, node: ast.BinOp, left: Value, right: Value, made: Value) -> Value:
@@ -288,10 +295,12 @@ class Expressions(ABC):
         if not isinstance(made, Amount) or not isinstance(before, Amount):
             return made
         note = _note(before, made)
-        step = self.machine.step(frame, node, "arithmetic", note, written(node))
+        step = self.machine.step(frame, node, "arithmetic", note)
         if made.site is None and _is_amount_of_something(made):
             name = frame.function.owner.name if frame.function and frame.function.owner else frame.title
-            site = Site(frame.module, node.lineno, written(node), name, self.machine.path, self.machine.guards)
+            site = Site(
+                frame.module, node.lineno, written(node), name, self.machine.path, self.machine.guards
+            )
             made = replace(made, site=site)
         return made.after(step) if made != before else made
 
@@ -302,13 +311,17 @@ class Expressions(ABC):
         if isinstance(node.op, ast.USub):
             # -(x // -n) is a division that rounds up
             return tuple(_negated(one) for one in inner)
-        return (Symbol(written(node), rank_test=any(isinstance(one, Symbol) and one.rank_test for one in inner)),)
+        return (
+            Symbol(written(node), rank_test=any(isinstance(one, Symbol) and one.rank_test for one in inner)),
+        )
 
     def _boolop(self, frame: Frame, node: ast.BoolOp) -> Values:
         found = [self.evaluate(frame, value) for value in node.values]
         ranks = any(isinstance(one, Symbol) and one.rank_test for values in found for one in values)
         kept = union(*found)
-        return tuple(one for one in kept if not isinstance(one, Symbol)) or (Symbol(written(node), rank_test=ranks),)
+        return tuple(one for one in kept if not isinstance(one, Symbol)) or (
+            Symbol(written(node), rank_test=ranks),
+        )
 
     def _compare(self, frame: Frame, node: ast.Compare) -> Values:
         sides = [node.left, *node.comparators]
@@ -316,7 +329,9 @@ class Expressions(ABC):
         for side in values:
             for amount in side:
                 if isinstance(amount, Amount):
-                    self.machine.checks.append((self.machine.met(amount, self.machine.step(frame, node, "check"), frame), node))
+                    self.machine.checks.append(
+                        (self.machine.met(amount, self.machine.step(frame, node, "check"), frame), node)
+                    )
         against_rank = any(names.is_rank(side) for side in sides) and not any(
             isinstance(op, ast.Is | ast.IsNot) for op in node.ops
         )
@@ -328,9 +343,22 @@ class Expressions(ABC):
         found: list[Values] = []
         for branch, value in ((True, node.body), (False, node.orelse)):
             if verdict is None or verdict is branch:
-                with self.machine.guarded(node, node.test, branch=branch):
+                with self.branch(frame, node, node.test, branch=branch):
                     found.append(self.evaluate(frame, value))
         return _one_or_all(union(*found))
+
+    def branch(
+        self, frame: Frame, node: ast.AST, test: ast.expr, *, branch: bool
+    ) -> AbstractContextManager[None]:
+        """While one way of a test is followed."""
+
+        def leaf(one: ast.expr) -> bool:
+            if not isinstance(one, ast.Name | ast.Attribute):
+                return False
+            return any(isinstance(value, Symbol) and value.rank_test for value in self.evaluate(frame, one))
+
+        ranks = restricts(test, frame.tests, branch=branch, leaf=leaf)
+        return self.machine.guarded(frame, node, test, branch=branch, ranks=ranks)
 
     @abstractmethod
     def decide(self, frame: Frame, test: ast.expr) -> bool | None:
@@ -430,7 +458,12 @@ def elements(value: Value) -> Values:
 def parameters(function: Function, package: Package) -> dict[str, Values]:
     """A function's parameters when nothing is known of its caller."""
     spec = function.node.args
-    every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *(one for one in (spec.vararg, spec.kwarg) if one)]
+    every = [
+        *spec.posonlyargs,
+        *spec.args,
+        *spec.kwonlyargs,
+        *(one for one in (spec.vararg, spec.kwarg) if one),
+    ]
     return {one.arg: (replace(names.symbol(one.arg, one.arg, package), parameter=one.arg),) for one in every}
 
 
@@ -438,9 +471,19 @@ def stores_to_self(function: Function, name: str) -> list[ast.expr]:
     """What a method assigns to `self.name`, anywhere in it."""
     found: list[ast.expr] = []
     for node in ast.walk(function.node):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
+        )
         for target in targets:
-            if isinstance(target, ast.Attribute) and target.attr == name and last_name(target.value) == "self":
+            if (
+                isinstance(target, ast.Attribute)
+                and target.attr == name
+                and last_name(target.value) == "self"
+            ):
                 value = node.value  # type: ignore[attr-defined]
                 if value is not None:
                     found.append(value)

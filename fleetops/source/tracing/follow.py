@@ -1,9 +1,10 @@
 """Following one flag everywhere it goes: from its reads to whatever reads what they were stored in."""
 
+import ast
 from dataclasses import dataclass, field
 
 from fleetops.source.tracing.declared import Declaration
-from fleetops.source.tracing.definitions import Function
+from fleetops.source.tracing.definitions import Function, last_name
 from fleetops.source.tracing.machine import Field, Machine
 from fleetops.source.tracing.reach import Mention, Reach
 from fleetops.source.tracing.statements import Statements
@@ -57,7 +58,8 @@ class Follower:
         """Run every live function that mentions it."""
         for module in self.machine.program.modules_mentioning(name):
             for function in module.functions_mentioning(name):
-                self._run_around(function)
+                if _reads(function, name):
+                    self._run_around(function)
 
     def _run_around(self, function: Function) -> None:
         for root in self._raised(function, _UP):
@@ -119,6 +121,30 @@ class Follower:
         for mention in self.reach.mentions(root):
             if mention.caller and mention.caller is not root and self.reach.is_live(mention.caller):
                 self._run_around(mention.caller)
+
+
+def _reads(function: Function, name: str) -> bool:
+    """Whether the function really reads it (`x.name`, `x["name"]`, `getattr(x, "name")`), not just declares an option."""
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Attribute) and node.attr == name:
+            owner = node.value
+            if not (isinstance(owner, ast.Name) and owner.id[:1].isupper()):
+                return True
+        elif isinstance(node, ast.Subscript):
+            if isinstance(node.slice, ast.Constant) and node.slice.value == name:
+                return True
+        elif isinstance(node, ast.Call):
+            if last_name(node.func) in {
+                "get",
+                "getattr",
+                "pop",
+                "setdefault",
+                "get_extra_config_value",
+            } and any(isinstance(one, ast.Constant) and one.value == name for one in node.args):
+                return True
+        elif isinstance(node, ast.Name) and node.id == name and name in function.module.assigns:
+            return True
+    return False
 
 
 def _covers(known: Field, new: Field) -> bool:

@@ -114,10 +114,12 @@ class Machine:
             self.path = before
 
     @contextmanager
-    def guarded(self, node: ast.AST, test: ast.expr, *, branch: bool) -> Iterator[None]:
+    def guarded(
+        self, frame: Frame, node: ast.AST, test: ast.expr, *, branch: bool, ranks: bool
+    ) -> Iterator[None]:
         """While one branch is followed."""
         before = self.guards
-        self.guards = (*before, Guard(self.path, node, test, branch))
+        self.guards = (*before, Guard(self.path, node, test, branch, frame.module, ranks))
         try:
             yield
         finally:

@@ -15,7 +15,9 @@ _PARALLEL = re.compile(
 _GROUP = re.compile(r"(^|_)(tp|pp|dp|world|rank|cpu|device|parallel)_?group$")
 _BYTES = re.compile(r"bytes|itemsize|element_size|size_per_token|cell_size|bytes_per|per_token_size")
 _RANK = re.compile(r"(^|_)rank(_id|_in_group)?$|(^|_)rank_(?!for|to|by)|^get_.*rank$")
-_RANK_TEST = re.compile(r"(is_|_|^)(rank_?(0|zero)|(first|last|main|driver|leader|primary|master)_?(pp_|tp_)?(rank|worker|process))")
+_RANK_TEST = re.compile(
+    r"(is_|_|^)(rank_?(0|zero)|(first|last|main|driver|leader|primary|master)_?(pp_|tp_)?(rank|worker|process))"
+)
 
 
 def symbol(text: str, name: str, package: Package) -> Symbol:

@@ -53,7 +53,11 @@ class Program:
 
     def _is_left_out(self, file: str) -> bool:
         *folders, name = file.split("/")
-        return bool(set(folders) & set(self.package.left_out)) or name.startswith("test_") or name == "unit_test.py"
+        return (
+            bool(set(folders) & set(self.package.left_out))
+            or name.startswith("test_")
+            or name == "unit_test.py"
+        )
 
     def module(self, file: str) -> Module | None:
         """The parsed file; None where it is not in the tree."""
@@ -179,7 +183,8 @@ class Program:
             other
             for module in self.modules_mentioning(one.name)
             for other in module.classes.values()
-            if any(last_name(_bare(base)) == one.name for base in other.node.bases) and one in self.bases(other)
+            if any(last_name(_bare(base)) == one.name for base in other.node.bases)
+            and one in self.bases(other)
         ]
 
     def related(self, one: Class, other: Class) -> bool:

@@ -9,7 +9,9 @@ from fleetops.source.tracing.definitions import Class, Function, FunctionNode, M
 from fleetops.source.tracing.guards import local_tests, restricts
 from fleetops.source.tracing.program import Program, Variable
 
-_FARTHEST = 600
+_FARTHEST = 600  # places looked at in vain
+_MANY = 16  # files that mention a name
+_FARTHER = 80  # places looked at for other ways, once a sure one is known
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,13 @@ class Reach:
         found: dict[tuple[bool, bool, bool], Way] = {}
         seen: set[tuple[Target, bool, bool]] = set()
         queue: deque[tuple[Target, tuple[Mention, ...]]] = deque([(start, ())])
-        while queue and len(seen) < _FARTHEST:
+        left = _FARTHEST
+        while queue and left:
+            left = (
+                min(left - 1, _FARTHER)
+                if any(way.sure and not way.restricted for way in found.values())
+                else left - 1
+            )
             target, places = queue.popleft()
             sure = all(one.sure for one in places)
             restricted = any(one.ranks for one in places)
@@ -130,7 +138,7 @@ class Reach:
     def _named(self, target: Target, name: str) -> Iterator[Mention]:
         """Mentions of a name that leads to this very definition."""
         module = target.module
-        for other in self.program.modules_mentioning(name):
+        for other in self._modules(target.module, name):
             aliases = {alias for alias, entry in other.imports.items() if entry.attribute == name} | {name}
             for alias in sorted(aliases):
                 if self.program.lookup(other, alias) == target or (other is module and alias == name):
@@ -138,6 +146,18 @@ class Reach:
             for use in _uses(other, name, by_name=False):
                 if self.program.member(self._space(other, use), name) == target:
                     yield use.mention
+
+    def _modules(self, module: Module, name: str) -> Iterator[Module]:
+        """Those that mention it; of very many, those that also mention where it comes from."""
+        files = self.program.files_mentioning(name)
+        near: set[str] | None = None
+        if len(files) > _MANY:
+            near = {module.file}
+            for part in module.dotted.split(".")[-2:]:
+                near.update(self.program.files_mentioning(part))
+        for file in files:
+            if (near is None or file in near) and (found := self.program.module(file)):
+                yield found
 
     def _space(self, module: Module, use: "AttributeUse") -> object:
         found = self.program.expression(module, use.node.value)
@@ -178,7 +198,13 @@ class AttributeUse:
 
 def _unsure(mention: Mention) -> Mention:
     return Mention(
-        mention.module, mention.line, mention.caller, mention.owner, mention.variable, sure=False, ranks=mention.ranks
+        mention.module,
+        mention.line,
+        mention.caller,
+        mention.owner,
+        mention.variable,
+        sure=False,
+        ranks=mention.ranks,
     )
 
 
@@ -257,10 +283,16 @@ class _Finder:
             return
         if isinstance(one, ast.Import | ast.ImportFrom):
             return
+        if isinstance(one, ast.If) and self.function is None and "__main__" in ast.unparse(one.test):
+            return  # another program's beginning
         if isinstance(one, ast.If):
             self._expression(one.test, ranks)
-            self._block(one.body, ranks or (one.lineno if restricts(one.test, self.tests, branch=True) else 0))
-            self._block(one.orelse, ranks or (one.lineno if restricts(one.test, self.tests, branch=False) else 0))
+            self._block(
+                one.body, ranks or (one.lineno if restricts(one.test, self.tests, branch=True) else 0)
+            )
+            self._block(
+                one.orelse, ranks or (one.lineno if restricts(one.test, self.tests, branch=False) else 0)
+            )
             return
         if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
             self.variable = one.targets[0].id
@@ -301,13 +333,25 @@ class _Finder:
         if isinstance(node, ast.IfExp):
             self._expression(node.test, ranks)
             for branch, one in ((True, node.body), (False, node.orelse)):
-                self._expression(one, ranks or (node.lineno if restricts(node.test, self.tests, branch=branch) else 0))
+                self._expression(
+                    one, ranks or (node.lineno if restricts(node.test, self.tests, branch=branch) else 0)
+                )
             return
         if isinstance(node, ast.Attribute) and node.attr == self.name and not self.by_name:
             self.found.append(AttributeUse(node, self._mention(node, ranks)))
-        elif isinstance(node, ast.Name) and node.id == self.name and self.by_name and isinstance(node.ctx, ast.Load):
+        elif (
+            isinstance(node, ast.Name)
+            and node.id == self.name
+            and self.by_name
+            and isinstance(node.ctx, ast.Load)
+        ):
             self.found.append(self._mention(node, ranks))
-        elif isinstance(node, ast.Attribute) and self.by_name and isinstance(node.value, ast.Name) and node.value.id == self.name:
+        elif (
+            isinstance(node, ast.Attribute)
+            and self.by_name
+            and isinstance(node.value, ast.Name)
+            and node.value.id == self.name
+        ):
             return  # `Class.CONSTANT`, `Class.method`: the method is looked for by its own name
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
@@ -319,7 +363,12 @@ class _Finder:
 
     def _mention(self, node: ast.expr, ranks: int) -> Mention:
         return Mention(
-            self.module, node.lineno, self.function, self.owner if not self.function else None, self.variable, ranks=ranks
+            self.module,
+            node.lineno,
+            self.function,
+            self.owner if not self.function else None,
+            self.variable,
+            ranks=ranks,
         )
 
 

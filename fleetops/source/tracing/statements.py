@@ -48,7 +48,9 @@ class Statements(Calls):
         this = Object(target.owner) if target.owner and "staticmethod" not in target.decorators else None
         bound = self.bind(Frame(target.module), target, this, ([], {}))
         unknown = parameters(target, self.program.package)
-        returned = self.run(target, this, bound | {key: unknown[key] for key in unknown if key not in {"self", "cls"}})
+        returned = self.run(
+            target, this, bound | {key: unknown[key] for key in unknown if key not in {"self", "cls"}}
+        )
         self._later_methods()
         return returned
 
@@ -61,7 +63,10 @@ class Statements(Calls):
         for owner, names in held.items():
             for base in self.program.lineage(owner.of):
                 for method in base.methods.values():
-                    if method.name.startswith("__") or self.program.method(owner.of, method.name) is not method:
+                    if (
+                        method.name.startswith("__")
+                        or self.program.method(owner.of, method.name) is not method
+                    ):
                         continue
                     if any(_mentions_self(method, name) for name in names):
                         self.machine.path = owner.path
@@ -76,7 +81,7 @@ class Statements(Calls):
             if isinstance(statement, ast.If):
                 remaining = self._if(frame, statement)
                 if remaining is not None:
-                    with self.machine.guarded(statement, statement.test, branch=remaining):
+                    with self.branch(frame, statement, statement.test, branch=remaining):
                         self.block(frame, statements[place + 1 :])
                     return
                 continue
@@ -92,11 +97,11 @@ class Statements(Calls):
             self.block(frame, statement.body if verdict else statement.orelse)
             return None
         before, state = dict(frame.names), dict(self.machine.state)
-        with self.machine.guarded(statement, statement.test, branch=True):
+        with self.branch(frame, statement, statement.test, branch=True):
             self.block(frame, statement.body)
         first = (frame.names, self.machine.state, frame.gone)
         frame.names, self.machine.state, frame.gone = dict(before), dict(state), False
-        with self.machine.guarded(statement, statement.test, branch=False):
+        with self.branch(frame, statement, statement.test, branch=False):
             self.block(frame, statement.orelse)
         second = (frame.names, self.machine.state, frame.gone)
         if first[2] and second[2]:
@@ -180,14 +185,19 @@ class Statements(Calls):
                 self.hold(Field(name, amount, variable_of=frame.module))
         frame.tests[name] = source
         frame.names[name] = tuple(
-            Each(one.item, name) if isinstance(one, Each) and not one.name else _named(one, name) for one in values
+            Each(one.item, name) if isinstance(one, Each) and not one.name else _named(one, name)
+            for one in values
         )
 
     def _unpack(self, frame: Frame, target: ast.Tuple | ast.List, values: Values, source: ast.expr) -> None:
         for place, inner in enumerate(target.elts):
             found: list[Values] = []
             for value in values:
-                if isinstance(value, Several) and place < len(value.items) and not isinstance(inner, ast.Starred):
+                if (
+                    isinstance(value, Several)
+                    and place < len(value.items)
+                    and not isinstance(inner, ast.Starred)
+                ):
                     found.append(value.items[place])
                 else:
                     found.append(elements(value) or (() if isinstance(value, Symbol) else (value,)))
@@ -200,11 +210,16 @@ class Statements(Calls):
         names = [one.name for one in sources if isinstance(one, Each) and one.name]
         if names and not amounts_in(items) and isinstance(target, ast.Name):
             # one of them, and so a summand of their sum
-            items = tuple(Symbol(names[0], one.parallel, one.counts_bytes) if isinstance(one, Symbol) else one for one in items)
+            items = tuple(
+                Symbol(names[0], one.parallel, one.counts_bytes) if isinstance(one, Symbol) else one
+                for one in items
+            )
             items = items or (Symbol(names[0]),)
         self.assign(frame, target, items or (Symbol(written(target)),), target)
 
-    def _assign_attribute(self, frame: Frame, target: ast.Attribute, values: Values, source: ast.expr) -> None:
+    def _assign_attribute(
+        self, frame: Frame, target: ast.Attribute, values: Values, source: ast.expr
+    ) -> None:
         amounts = amounts_in(values)
         for owner in self.evaluate(frame, target.value):
             if isinstance(owner, Object):
@@ -277,7 +292,11 @@ class Statements(Calls):
         for value in sources:
             if isinstance(value, Several) and 0 < len(value.items) <= 4:
                 for item in value.items:
-                    self._loop_body(frame, statement, lambda item=item: self.assign(frame, statement.target, item, statement.iter))
+                    self._loop_body(
+                        frame,
+                        statement,
+                        lambda item=item: self.assign(frame, statement.target, item, statement.iter),
+                    )
                 return
         self._loop_body(frame, statement, lambda: self.assign_each(frame, statement.target, sources))
 
@@ -385,7 +404,9 @@ def _named(value: Value, name: str) -> Value:
     """A computed symbol is spoken of by its variable from then on."""
     if isinstance(value, Symbol) and not value.parameter:
         terms = value.terms | ({value.text} if value.terms else frozenset())
-        return Symbol(name, value.parallel, value.counts_bytes, value.mixed, terms, value.rank_test, value.share)
+        return Symbol(
+            name, value.parallel, value.counts_bytes, value.mixed, terms, value.rank_test, value.share
+        )
     return value
 
 

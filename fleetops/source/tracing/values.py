@@ -66,12 +66,14 @@ class Call:
 
 @dataclass(frozen=True)
 class Guard:
-    """A branch that was taken: the test, which way, and in which call."""
+    """A branch that was taken: the test, which way, in which call, and whether only some ranks go that way."""
 
     path: tuple[Call, ...]
     node: ast.AST
     test: ast.expr
     branch: bool
+    module: Module = field(compare=False)
+    ranks: bool = field(compare=False, default=False)
 
     def __hash__(self) -> int:
         return hash((self.path, id(self.node), self.branch))
@@ -126,12 +128,14 @@ class Amount:
         return self.site is None
 
     def after(self, *steps: Step) -> "Amount":
-        """With more of its way; a step at the place of the last one takes that one's place."""
+        """With more of its way; what several operations of one line do is said together."""
         trail = self.trail
         for step in steps:
-            if trail and (trail[-1].module, trail[-1].line, trail[-1].role) == (step.module, step.line, step.role):
-                trail = trail[:-1]
-            if step not in trail:
+            last = trail[-1] if trail else None
+            if last and (last.module, last.line, last.role) == (step.module, step.line, step.role):
+                notes = ", ".join(dict.fromkeys(note for note in (last.note, step.note) if note))
+                trail = (*trail[:-1], replace(step, note=notes))
+            elif step not in trail:
                 trail = (*trail, step)
         return replace(self, trail=trail)
 
@@ -229,7 +233,19 @@ class Lambda:
 
 
 Value = (
-    Const | Symbol | Amount | Reference | Foreign | Space | Object | Parent | Several | Each | Table | Partial | Lambda
+    Const
+    | Symbol
+    | Amount
+    | Reference
+    | Foreign
+    | Space
+    | Object
+    | Parent
+    | Several
+    | Each
+    | Table
+    | Partial
+    | Lambda
 )
 Values = tuple[Value, ...]
 

@@ -1,0 +1,35 @@
+"""A source file's bytes: as text, and the words in them. The same for a folder of this machine and for a node's."""
+
+import re
+from functools import cache
+
+GIANT_BYTES = 16 * 2**20
+"""A larger .py file is no code that a person wrote; it is hashed, and not read."""
+
+# As PEP 263 has it: a comment in one of the first two lines, the first of which is empty but for a comment.
+_COOKIE = re.compile(rb"\A(?:[ \t\f]*(?:#[^\r\n]*)?\r?\n)?[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BOM = b"\xef\xbb\xbf"
+
+
+def decode(data: bytes) -> str:
+    """As Python reads it: UTF-8, or what its coding line says; what is neither is carried through (surrogateescape)."""
+    data = data.removeprefix(_BOM)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        cookie = _COOKIE.match(data)
+    try:
+        return data.decode(cookie[1].decode("ascii") if cookie else "ascii")
+    except (LookupError, UnicodeDecodeError):
+        return data.decode("utf-8", "surrogateescape")
+
+
+@cache
+def word(name: str) -> re.Pattern[bytes]:
+    """This identifier as a whole word, as `LC_ALL=C grep -w` has it."""
+    return re.compile(rb"(?<![A-Za-z0-9_])" + re.escape(name.encode()) + rb"(?![A-Za-z0-9_])")
+
+
+def mentions(data: bytes, name: str) -> bool:
+    """Whether this identifier is in these bytes as a whole word."""
+    return name.encode() in data and word(name).search(data) is not None

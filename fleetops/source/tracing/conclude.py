@@ -1,0 +1,297 @@
+"""From everything that was met to the verdict."""
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+from fleetops.model.proof import ALWAYS, Explanation, Place, Pool, Scope, Unit
+from fleetops.source.tracing.declared import Declaration
+from fleetops.source.tracing.definitions import Function
+from fleetops.source.tracing.engine_checks import find_check
+from fleetops.source.tracing.machine import Machine, Met
+from fleetops.source.tracing.reach import Reach, Way
+from fleetops.source.tracing.units import unit_of
+from fleetops.source.tracing.values import Amount, Call, Guard, Step
+
+
+@dataclass(eq=False)
+class Conclusion:
+    """One flag's verdict in the making."""
+
+    machine: Machine
+    reach: Reach
+    declared: list[Declaration]
+    doubts: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def explanation(self) -> Explanation:
+        """The verdict: proven only where everything that was met agrees."""
+        taken = self._taken()
+        unit = self._unit(taken)
+        scope, why, way = self._scope(taken)
+        self._doubt_the_rest(taken)
+        pools = self._pools(taken)
+        proven = bool(taken) and not self.doubts and unit != "unknown" and scope != "unknown"
+        first = self._plainest(taken)
+        tree = self.machine.program.tree
+        return Explanation(
+            flag=self.machine.flag,
+            engine=tree.package,
+            version=tree.version,
+            verdict="proven" if proven else "unproven",
+            unit=unit,
+            scope=scope if proven or not self.doubts else "unknown",
+            default=self._default(),
+            pools=pools,
+            simultaneous=self._simultaneous(taken) if taken else None,
+            proof=self._proof(first, way),
+            scope_why=why,
+            check=find_check(self._ordered_checks(), self.machine.program),
+            unproven_because=None if proven else self._because(taken),
+            notes=tuple(dict.fromkeys(self.notes)),
+            tree_sha256=tree.digest,
+        )
+
+    def _taken(self) -> list[Met]:
+        """Allocations (or limits of them) that take an amount of the flag."""
+        found = [one for one in self.machine.allocations if one.amount.site is not None]
+        return found or [one for one in self.machine.limits if one.amount.site is not None]
+
+    def _default(self) -> Any:
+        known = [
+            one
+            for one in self.declared
+            if one.known and isinstance(one.default, bool | int | float | str | None)
+        ]
+        return known[0].default if known else None
+
+    def _unit(self, taken: list[Met]) -> Unit:
+        found: dict[Unit, Met] = {}
+        for one in taken:
+            unit, why = unit_of(one.amount, one.step.text)
+            if unit == "unknown":
+                self.doubts.append(f"{_at(one)}: {why}")
+                return "unknown"
+            found.setdefault(unit, one)
+        if len(found) > 1:
+            told = ", ".join(f"{unit} at {_at(one)}" for unit, one in found.items())
+            self.doubts.append(f"its allocations do not agree: {told}")
+            return "unknown"
+        return next(iter(found), "unknown")
+
+    def _scope(self, taken: list[Met]) -> tuple[Scope, str, Way | None]:
+        scopes: dict[Scope, tuple[str, Way | None]] = {}
+        for one in taken:
+            scope, why, way = self._scope_of(one)
+            scopes.setdefault(scope, (why, way))
+        if not scopes:
+            return "unknown", "", None
+        if len(scopes) > 1:
+            told = "; ".join(f"{scope}: {why}" for scope, (why, _) in scopes.items())
+            self.doubts.append(f"its allocations do not agree: {told}")
+            return "unknown", told, None
+        scope, (why, way) = next(iter(scopes.items()))
+        if scope == "unknown":
+            self.doubts.append(why)
+        return scope, why, way
+
+    def _scope_of(self, one: Met) -> tuple[Scope, str, Way | None]:
+        divided = [name for name, power in one.amount.parallel if power < 0]
+        multiplied = [name for name, power in one.amount.parallel if power > 0]
+        if multiplied:
+            return "unknown", f"{_at(one)}: it has been multiplied by {multiplied[0]}", None
+        ways = self.reach.ways(one.root) if one.root else []
+        ways = [way for way in ways if way.sure] or ways
+        way = next((way for way in ways if way.per_rank and not way.restricted), ways[0] if ways else None)
+        if divided:
+            return (
+                "total",
+                f"it is divided by {' and '.join(divided)} on the way, so that the ranks share it",
+                way,
+            )
+        guard = (
+            next((guard for guard in one.amount.site.guards + one.guards if guard.ranks), None)
+            if one.amount.site
+            else None
+        )
+        if guard:
+            return (
+                "unknown",
+                f"{guard.module.file}:{guard.test.lineno}: only some ranks allocate it ({_test(guard)})",
+                way,
+            )
+        restricted = [way for way in ways if way.restricted]
+        if restricted:
+            place = restricted[0].restricted
+            where = f"{place.module.file}:{place.ranks}" if place else ""
+            return "unknown", f"{where}: only some ranks get there", way
+        if any(way.per_rank for way in ways):
+            return "per-rank", self._inside(way), way
+        if ways:
+            return "total", f"built once per server, in {ways[0].begins}", ways[0]
+        return "unknown", f"{_at(one)}: nothing that the server runs was found to lead there", None
+
+    def _inside(self, way: Way | None) -> str:
+        if way is None:
+            return ""
+        outermost = way.places[0] if way.places else None
+        where = f" ({outermost.module.file}:{outermost.line})" if outermost else ""
+        return f"built inside each rank's process, from {way.begins}{where}; nothing on the way divides by a parallel size"
+
+    def _doubt_the_rest(self, taken: list[Met]) -> None:
+        """What was lost on the way, overwritten, or stands in files that cannot be read."""
+        flag = self.machine.flag
+        for file, why in self.machine.program.broken.items():
+            if file in self.machine.program.files_mentioning(flag):
+                self.doubts.append(why)
+        for one in self.machine.overrides:
+            self.doubts.append(f"{_at(one)}: it is overwritten: {one.step.text}")
+        for one in self.machine.losses:
+            if one.amount.is_bare:
+                self.doubts.append(f"{_at(one)}: {one.why}")
+        if not taken and not self.doubts:
+            for one in self.machine.losses:
+                self.doubts.append(f"{_at(one)}: {one.why}")
+        if self.machine.budget < 0:
+            self.doubts.append("it leads to more places than can be followed")
+        for one in taken:
+            self.notes += [f"bounded by {text}" for text in one.amount.bounded]
+
+    def _because(self, taken: list[Met]) -> str:
+        if self.doubts:
+            return self.doubts[0]
+        if not taken:
+            return f"nothing that the server runs allocates by it (declared at {self._declared_at()})"
+        return "the trail does not show what it counts"
+
+    def _declared_at(self) -> str:
+        return f"{self.declared[0].module.file}:{self.declared[0].line}"
+
+    def _pools(self, taken: list[Met]) -> tuple[Pool, ...]:
+        """One for each place where the number becomes a size, and each share of it."""
+        contexts = self._contexts(taken)
+        found: dict[tuple[str, int, str, str], set[str]] = {}
+        for one in taken:
+            site = one.amount.site
+            if site is None:
+                continue
+            key = (site.module.file, site.line, site.name, one.amount.share)
+            found.setdefault(key, set()).update([self._when(one, contexts)])
+        return tuple(
+            Pool(
+                file=file,
+                line=line,
+                name=name,
+                share="part" if share == "part" else "whole",
+                when=ALWAYS if ALWAYS in when else "; ".join(sorted(when)),
+            )
+            for (file, line, name, share), when in sorted(
+                found.items(), key=lambda item: (item[0][3] == "part", ALWAYS not in item[1], item[0])
+            )
+        )
+
+    def _contexts(self, taken: list[Met]) -> dict[Function | None, list[Met]]:
+        found: dict[Function | None, list[Met]] = {}
+        for one in taken:
+            found.setdefault(one.root, []).append(one)
+        return found
+
+    def _when(self, one: Met, contexts: dict[Function | None, list[Met]]) -> str:
+        """`always` where it is the only pool of its stack; else which stack it belongs to."""
+        beside = {
+            (other.amount.site.name, other.amount.site.line)
+            for other in contexts[one.root]
+            if other.amount.site and not _excludes(one, other) and _place(other) != _place(one)
+        }
+        if not beside and one.amount.share == "whole":
+            return ALWAYS
+        names = " and ".join(
+            sorted({name for name, _ in beside} or {one.amount.site.name if one.amount.site else ""})
+        )
+        title = one.root.title if one.root else ""
+        return f"{title}: {'shared with' if one.amount.share == 'part' else 'beside'} {names}"
+
+    def _simultaneous(self, taken: list[Met]) -> int:
+        """The most whole pools that one stack builds."""
+        most = 1
+        for group in self._contexts(taken).values():
+            whole = {_place(one): one for one in group if one.amount.share == "whole"}
+            kept: list[Met] = []
+            for one in whole.values():
+                if not any(_excludes(one, other) for other in kept):
+                    kept.append(one)
+            most = max(most, len(kept))
+        return most
+
+    def _plainest(self, taken: list[Met]) -> Amount | None:
+        """The amount whose way is shown: a whole one, by the shortest way."""
+        if taken:
+            best = min(taken, key=lambda one: (one.amount.share == "part", len(one.amount.trail)))
+            return best.amount
+        lost = [*self.machine.losses, *self.machine.overrides]
+        return lost[0].amount if lost else None
+
+    def _proof(self, amount: Amount | None, way: Way | None) -> tuple[Place, ...]:
+        steps = (
+            list(amount.trail)
+            if amount
+            else [Step(one.module, one.line, one.text, "declaration") for one in self.declared[:1]]
+        )
+        places = [self._place(one) for one in steps]
+        if way and way.places:
+            outermost = way.places[0]
+            step = Step(
+                outermost.module,
+                outermost.line,
+                outermost.module.lines[outermost.line - 1].strip(),
+                "scope",
+                f"in {way.begins}",
+            )
+            places.append(self._place(step))
+        return tuple(places)
+
+    def _place(self, step: Step) -> Place:
+        return Place(
+            file=step.module.file,
+            line=step.line,
+            text=step.text,
+            role=step.role,
+            note=step.note,
+            sha256=self.machine.program.tree.sha256(step.module.file),
+        )
+
+    def _ordered_checks(self) -> list[Any]:
+        return sorted(self.machine.checks, key=lambda item: (item[0].step.module.file, item[0].step.line))
+
+
+def _place(one: Met) -> tuple[Any, ...]:
+    """What makes two allocations of one site two pools: the calls that led to it."""
+    site = one.amount.site
+    return (site.module.file, site.line, site.path) if site else ()
+
+
+def _excludes(one: Met, other: Met) -> bool:
+    """Whether no run can build both: different branches of one test, or different callees of one call."""
+    if one.amount.site is None or other.amount.site is None:
+        return False
+    branches: dict[tuple[tuple[Call, ...], int], bool] = {
+        (guard.path, id(guard.node)): guard.branch for guard in one.amount.site.guards
+    }
+    if any(
+        branches.get((guard.path, id(guard.node)), guard.branch) is not guard.branch
+        for guard in other.amount.site.guards
+    ):
+        return True
+    for first, second in zip(one.amount.site.path, other.amount.site.path, strict=False):
+        if first != second:
+            return first.node is second.node
+    return False
+
+
+def _at(one: Met) -> str:
+    return f"{one.step.module.file}:{one.step.line}"
+
+
+def _test(guard: Guard) -> str:
+    text = ast.unparse(guard.test)
+    return text if guard.branch else f"not ({text})"

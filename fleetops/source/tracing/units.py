@@ -1,0 +1,52 @@
+"""From what was done to the value to the unit that it counts in."""
+
+import re
+from fractions import Fraction
+
+from fleetops.model.proof import Unit
+from fleetops.source.tracing.arithmetic import say_factor
+from fleetops.source.tracing.values import Amount
+
+_FACTORS: dict[Fraction, Unit] = {
+    Fraction(10**9): "GB",
+    Fraction(2**30): "GiB",
+    Fraction(10**6): "MB",
+    Fraction(2**20): "MiB",
+}
+_MEMORY = re.compile(r"memory|mem($|_)|available|capacity_bytes|total_gpu|free_gpu|bytes", re.IGNORECASE)
+_PAGES = re.compile(r"page|block_size|chunk|align", re.IGNORECASE)
+_BLOCKS = re.compile(r"block", re.IGNORECASE)
+_BYTES = re.compile(r"bytes|uint8|mmap|bytearray|ftruncate|nbytes", re.IGNORECASE)
+
+
+def unit_of(amount: Amount, allocation: str) -> tuple[Unit, str]:
+    """The unit, and why there is none. `allocation`: the text of what allocates (or bounds) it."""
+    if amount.moved:
+        return "unknown", f"{amount.moved[0]} changes it before it is converted"
+    factor = amount.coefficient
+    bytes_below = [one for one in amount.over if one.counts_bytes]
+    bytes_above = [one for one in amount.times if one.counts_bytes]
+    others_below = [one for one in amount.over if not one.counts_bytes and not _PAGES.search(one.text)]
+    if amount.complement or (
+        factor == 1 and not bytes_below and any(_MEMORY.search(one.text) for one in amount.times)
+    ):
+        return "fraction", ""
+    if factor in _FACTORS:
+        if others_below and not bytes_below:
+            return (
+                "unknown",
+                f"x {say_factor(factor)} is divided by {others_below[0].text}, which is not shown to count bytes",
+            )
+        return _FACTORS[factor], ""
+    if factor != 1:
+        return "unknown", f"x {say_factor(factor)} is no unit"
+    if bytes_below:
+        return "bytes", ""
+    times = [one for one in amount.times if not _PAGES.search(one.text)]
+    if times and not bytes_above:
+        return "ratio", ""
+    if _BLOCKS.search(allocation) or _BLOCKS.search(amount.site.text if amount.site else ""):
+        return "blocks", ""
+    if _BYTES.search(allocation):
+        return "bytes", ""
+    return "tokens", ""
