@@ -16,12 +16,13 @@ _RECORDS = "/run/fleetops/services"
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """A service that a run has started. `at` is on the desk's clock."""
+    """A service that a run has started. `at` is on the desk's clock; `unit` is "" where it runs in none."""
 
     pid: int
     start_ticks: int
     log: str
     at: float
+    unit: str = ""
 
 
 def profile_of(situation: Situation) -> Profile:
