@@ -42,6 +42,7 @@ def _record(path: str, text: str) -> ServiceRecord:
             start_ticks=int(fields["start_ticks"]),
             port=int(fields["port"]),
             log=str(fields["log"]),
+            unit=str(fields.get("unit", "")),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise Unparsable(f"{path} is not a service record: {error!r}") from error

@@ -51,7 +51,10 @@ class Service:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceRecord:
-    """What a launch by fleetops left on the node, in /run/fleetops: the service's own process and files."""
+    """What a launch by fleetops left on the node, in /run/fleetops: the service's own process and files.
+
+    `unit` is the systemd unit that it runs in, "" where it runs in none.
+    """
 
     profile: str
     run_id: str
@@ -59,6 +62,7 @@ class ServiceRecord:
     start_ticks: int
     port: int
     log: str
+    unit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from fleetops.steps.support.beside import Beside
 from fleetops.steps.support.launching import Started, profile_of
 from fleetops.steps.support.log_follow import Follower
 from fleetops.steps.support.measuring import Measuring
+from fleetops.steps.support.memory_guard.watching import cause_from_guard, check_guard, disarm_guard
 from fleetops.steps.support.pulse import Pulse
 from fleetops.steps.support.serving import NoGeneration, asking, generate
 from fleetops.steps.support.stopping import end_own_service
@@ -57,12 +58,15 @@ def run(desk: Desk, options: Options) -> str:
         _watch(desk, follower, profile, options)
     except StepFailed as error:
         # Only what the service itself shows ends it again; a connection that is lost says nothing about it.
+        cause = cause_from_guard(desk, gone=not follower.alive)
+        message = f"{profile.name} died: {cause}" if cause else error.message
         became = end_own_service(desk, started)
         del desk.memo["started"]
-        hint = f"{error.hint}; fleetops recover {error.host} clears what it left"
-        raise StepFailed(f"{error.message}; {became}", host=error.host, hint=hint) from error
+        hint = "; ".join(filter(None, (error.hint, f"fleetops recover {error.host} clears what it left")))
+        raise StepFailed(f"{message}; {became}", host=error.host, hint=hint) from error
     desk.memo["log_report"] = follower.report
-    return f"ready in {_spoken(ready_s)}, {_PROOFS} generations answered, watched {_spoken(profile.watch_s)}"
+    seen = disarm_guard(desk)
+    return f"ready in {_spoken(ready_s)}, {_PROOFS} generations answered, watched {_spoken(profile.watch_s)}{seen}"
 
 
 def _until_ready(desk: Desk, follower: Follower, profile: Profile) -> None:
@@ -98,7 +102,8 @@ def _read_on(desk: Desk, follower: Follower, until: float) -> bool:
 
 
 def _must_live(desk: Desk, follower: Follower, profile: Profile) -> None:
-    """Its process and its log at every poll; every few seconds its ranks as well, which may die unnoticed by both."""
+    """Its process and its log at every poll; every few seconds its guard, and its ranks, which may die unnoticed by both."""
+    check_guard(desk, ready=follower.report.ready)
     if follower.alive and not follower.report.failure:
         dead = _dead_ranks(desk, follower)
         if not dead:

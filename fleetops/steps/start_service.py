@@ -1,48 +1,27 @@
-"""Start the service, detached from SSH: a lost connection neither kills it nor starts a second one."""
+"""Start the service, detached from SSH: a lost connection neither kills it nor starts a second one.
 
-from fleetops.engines import engine
+Where systemd runs it becomes a transient unit, which may take what is available less the floor; else a session of its own.
+"""
+
 from fleetops.model.command import Command, shell
 from fleetops.model.engine import SERVICE_RECORDS
-from fleetops.model.errors import StepFailed
+from fleetops.model.errors import Refused, StepFailed
 from fleetops.model.fleet import Profile
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.secrets import mask_argv
+from fleetops.model.units import show_gb
 from fleetops.steps.support.base import Desk, Options, Situation, Step
-from fleetops.steps.support.launching import Started, launch_values, log_path, profile_of, record_path
-from fleetops.steps.support.scripts import START_OF
-
-# $1 claim, $2 log, $3 record, $4 profile, $5 run id, $6 port; the rest is the service's argv.
-# stdin: NAME=value lines for its environment, so that no secret stands in an argv of ours. Only the service's own shell
-# reads them: a PATH or an LD_PRELOAD meant for it does nothing to the commands here.
-# The claim makes a second submission of the same start do nothing (status 76); the log is always a new file.
-_START = (
-    START_OF
-    + r"""
-mask=$(umask)
-umask 077
-claim=/run/fleetops/claims/$1 log=$2 record=$3 profile=$4 run=$5 port=$6; shift 6
-mkdir -p /run/fleetops/claims "${log%/*}" "${record%/*}" || exit 1
-mkdir "$claim" || { echo 'this start was submitted before'; exit 76; }
-set -C
-: > "$log" || exit 1
-set +C
-exec 3<&0
-setsid sh -c '
-    echo $$ > "$1/pid.new" && mv "$1/pid.new" "$1/pid" && umask "$2" && shift 2 || exit 1
-    while IFS= read -r line; do export "$line"; done
-    exec "$@" < /dev/null
-' fleetops "$claim" "$mask" "$@" <&3 >> "$log" 2>&1 3<&- &
-exec 3<&-
-tries=0
-while [ ! -s "$claim/pid" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
-pid=$(cat "$claim/pid") || exit 1
-stat=$(cat "/proc/$pid/stat" 2>/dev/null) || { echo 'it ended at once'; tail -n 5 "$log"; exit 1; }
-ticks=$(start_of "$stat")
-printf '{"profile": "%s", "run_id": "%s", "pid": %s, "start_ticks": %s, "port": %s, "log": "%s"}\n' \
-    "$profile" "$run" "$pid" "$ticks" "$port" "$log" > "$record.new" && mv "$record.new" "$record" || exit 1
-echo "$pid $ticks"
-"""
+from fleetops.steps.support.launching import (
+    Started,
+    engine_of,
+    launch_values,
+    log_path,
+    profile_of,
+    record_path,
 )
+from fleetops.steps.support.memory_guard.watching import end_guard, guardian
+from fleetops.steps.support.start_script import START
+from fleetops.steps.support.starting import memory_max_bytes, runs_systemd, start_claim, unit_name
 
 
 def plan(situation: Situation, _options: Options) -> PlannedStep:
@@ -53,39 +32,58 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
         step="start-service",
         title=f"start {profile.name}",
         host=situation.node_name,
-        detail=" ".join(mask_argv(_argv(situation, profile))),
+        detail=f"{' '.join(mask_argv(_argv(situation, profile)))}  ({_place(situation)})",
         actions=(action,),
     )
 
 
 def run(desk: Desk, _options: Options) -> str:
-    """Start it. What became of a start whose answer was lost is seen by its record on the node."""
+    """Start it. What became of a start whose answer was lost is seen by its record on the node.
+
+    Raises Refused (guard `memory-guard`) where none was armed before.
+    """
     situation = desk.situation
     profile = profile_of(situation)
+    if guardian(desk) is None:
+        raise Refused(
+            f"no memory guard is armed on {situation.node_name}, so {profile.name} is not started",
+            guard="memory-guard",
+            host=situation.node_name,
+            hint="put the step start-guard before start-service in the playbook",
+        )
     started_at = desk.now()
     outcome = desk.change(_action(situation, profile))
     words = outcome.stdout.split()
-    if outcome.ok and len(words) == 2 and all(word.isdigit() for word in words):
-        pid, ticks = map(int, words)
+    if outcome.ok and len(words) in {2, 3} and all(word.isdigit() for word in words[:2]):
+        pid, ticks, unit = int(words[0]), int(words[1]), "".join(words[2:])
     elif outcome.status is None:
-        pid, ticks = _look_it_up(desk)
+        pid, ticks, unit = _look_it_up(desk)
     else:
+        end_guard(desk)
         raise StepFailed(f"{profile.name} could not be started: {outcome.said}", host=situation.node_name)
-    desk.memo["started"] = Started(pid=pid, start_ticks=ticks, log=log_path(situation), at=started_at)
-    return f"pid {pid}, log {log_path(situation)}"
+    log = log_path(situation)
+    desk.memo["started"] = Started(pid=pid, start_ticks=ticks, log=log, at=started_at, unit=unit)
+    return f"pid {pid}, {f'unit {unit}' if unit else 'in a session of its own'}, log {log}"
 
 
-def _look_it_up(desk: Desk) -> tuple[int, int]:
-
+def _look_it_up(desk: Desk) -> tuple[int, int, str]:
     records = desk.look().observation.node_facts.value(SERVICE_RECORDS) or ()
     for record in records:
         if record.run_id == desk.situation.run_id:
-            return record.pid, record.start_ticks
+            return record.pid, record.start_ticks, record.unit
     raise StepFailed(
         "the connection was lost while the service was being started, and no record of it is on the node",
         host=desk.situation.node_name,
         hint=f"fleetops probe {desk.situation.node_name}",
     )
+
+
+def _place(situation: Situation) -> str:
+    """Where it will run, and what it may take there."""
+    if not runs_systemd(situation):
+        return "in a session of its own: systemd does not run there"
+    most = memory_max_bytes(situation)
+    return f"unit {unit_name(situation)}, {f'MemoryMax {show_gb(most)}' if most else 'no MemoryMax: what is available is not known'}"
 
 
 def _action(situation: Situation, profile: Profile) -> Action:
@@ -94,17 +92,20 @@ def _action(situation: Situation, profile: Profile) -> Action:
 
 def _command(situation: Situation, profile: Profile) -> Command:
     environment = "".join(f"{name}={value}\n" for name, value in profile.environment.items())
+    most = memory_max_bytes(situation)
     head = (
-        f"{situation.run_id}.start-service",
+        start_claim(situation),
         log_path(situation),
         record_path(profile),
         profile.name,
         situation.run_id,
         str(profile.port),
+        unit_name(situation),
+        str(most) if most else "",
     )
     argv = _argv(situation, profile)
     return shell(
-        _START,
+        START,
         *head,
         *argv,
         name="fleetops-start",
@@ -116,12 +117,12 @@ def _command(situation: Situation, profile: Profile) -> Command:
 
 
 def _argv(situation: Situation, profile: Profile) -> tuple[str, ...]:
-    return engine(profile.engine).argv(profile, launch_values(situation))
+    return engine_of(situation).argv(profile, launch_values(situation))
 
 
 STEP = Step(
     name="start-service",
-    summary="start the service in a session of its own, its log in a new file, its pid and start time on record",
+    summary="start the service as a unit or in a session of its own, its log in a new file, its pid and start time on record",
     plan=plan,
     run=run,
     guards=("identity", "protected"),

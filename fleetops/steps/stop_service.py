@@ -1,4 +1,7 @@
-"""Rung 1: stop the service. TERM to its processes, a grace, KILL to what is left, zombie parents included."""
+"""Rung 1: stop the service. TERM to its processes, a grace, KILL to what is left, zombie parents included.
+
+One that a launch has made a systemd unit of is stopped through systemd, and its unit is not left behind as failed.
+"""
 
 from fleetops.engines.condition import is_wedged
 from fleetops.model.errors import Refused
@@ -7,6 +10,7 @@ from fleetops.model.plan import Action, PlannedStep
 from fleetops.steps.support.agreed import linked
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
 from fleetops.steps.support.signals import signal_command
+from fleetops.steps.support.units import clear_unit, outside, own_units, stop_unit, units_on_record
 
 _POLL_S = 1.0
 
@@ -24,10 +28,10 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
         skip="" if found else "no process of the service is left",
         blocked=_strangers(situation),
         guard="attribution",
-        actions=tuple(
-            Action(host=node, command=signal_command(name, found), why=why)
-            for name, why in (("TERM", "ask it to stop"), ("KILL", f"end what is left after {grace:g} s"))
-            if found
+        actions=(
+            *_asking(situation, found),
+            *((_ending(node, found, f"end what is left after {grace:g} s"),) if found else ()),
+            *_clearing(situation, found),
         ),
     )
 
@@ -38,18 +42,49 @@ def run(desk: Desk, options: Options) -> str:
     if stranger := _strangers(desk.situation):
         raise Refused(stranger, guard="attribution", host=desk.situation.node_name)
     if not found:
+        for action in _clearing(desk.situation, found):
+            desk.restore(action)
         raise Skip("no process of the service is left")
     node, grace = desk.situation.node_name, _grace_s(desk.situation, options)
     desk.tell(f"TERM to {_described(found)}")
-    desk.change(Action(host=node, command=signal_command("TERM", found), why="ask it to stop"))
+    clearing = _clearing(desk.situation, found)
+    for action in _asking(desk.situation, found):
+        desk.change(action)
     left = _left_after(desk, found, grace)
     if left:
         desk.tell(f"KILL to {_described(left)}")
-        desk.change(Action(host=node, command=signal_command("KILL", left), why="end what is left"))
+        desk.change(_ending(node, left, "end what is left"))
+    for action in clearing:
+        desk.restore(action)
     return (
         f"{len(found) - len(left)} ended on TERM, {len(left)} by KILL"
         if left
         else f"{len(found)} ended on TERM"
+    )
+
+
+def _asking(situation: Situation, found: tuple[Process, ...]) -> tuple[Action, ...]:
+    """Units through systemd, every other process by itself."""
+    units, node = own_units(situation.observation, found), situation.node_name
+    stops = [Action(host=node, command=stop_unit(unit), why="ask it to stop") for unit in units]
+    if rest := outside(found, units):
+        stops.append(Action(host=node, command=signal_command("TERM", rest), why="ask it to stop"))
+    return tuple(stops)
+
+
+def _ending(node: str, found: tuple[Process, ...], why: str) -> Action:
+    return Action(host=node, command=signal_command("KILL", found), why=why)
+
+
+def _clearing(situation: Situation, found: tuple[Process, ...]) -> tuple[Action, ...]:
+    """Of a service that is gone already, the unit on record: a process that ended by a signal leaves it failed."""
+    observation, profile = situation.observation, situation.profile
+    units = own_units(observation, found)
+    if not found and profile:
+        units = units_on_record(observation, profile.name)
+    return tuple(
+        Action(host=situation.node_name, command=clear_unit(unit), why="leave no failed unit behind")
+        for unit in units
     )
 
 

@@ -1,19 +1,21 @@
-"""Ending a service that this very run has started and that did not come up: it, and nobody else."""
+"""Ending a service that this very run has started and that did not come up: it, what it leaves behind, and nobody else."""
 
 from fleetops.model.errors import FleetopsError
 from fleetops.model.machine import PROCESSES, Process
 from fleetops.model.plan import Action
+from fleetops.steps.clear_leftovers import STEP as CLEAR_LEFTOVERS
 from fleetops.steps.support.agreed import linked
-from fleetops.steps.support.base import Desk
+from fleetops.steps.support.base import Desk, Skip
 from fleetops.steps.support.launching import Started
 from fleetops.steps.support.signals import signal_command
+from fleetops.steps.support.units import OOM, clear_unit, outside
 
 _GONE_WITHIN_S = 30.0
 _POLL_S = 1.0
 
 
 def end_own_service(desk: Desk, started: Started) -> str:
-    """KILL the process that was started, its session and its offspring, and look whether they are gone.
+    """KILL the process that was started, its session, unit and offspring, look whether they are gone, and tidy up.
 
     Returns what became of it, for the error that led here; what cannot be reached any more is said, not hidden.
     """
@@ -34,7 +36,23 @@ def end_own_service(desk: Desk, started: Started) -> str:
             desk.wait(_POLL_S)
     except FleetopsError as error:
         return f"what was started (pid {started.pid}) could not be ended: {error.message}"
-    return "what was started is ended"
+    return f"what was started is ended{_tidied(desk, started)}"
+
+
+def _tidied(desk: Desk, started: Started) -> str:
+    """Its unit is forgotten, its shared memory removed; what could not be is said, and what systemd knows of its end."""
+    node, said = desk.situation.node_name, ""
+    try:
+        if started.unit:
+            clearing = clear_unit(started.unit)
+            ended = desk.restore(Action(host=node, command=clearing, why="leave no failed unit behind"))
+            if ended.stdout.strip() == OOM:
+                said = f" (the kernel ended it at the MemoryMax of {started.unit})"
+        return f"{said}, {CLEAR_LEFTOVERS.run(desk, CLEAR_LEFTOVERS.settle({}))}"
+    except Skip:
+        return said
+    except FleetopsError as error:
+        return f"{said}; what it leaves could not be cleared: {error.message}"
 
 
 def _own(desk: Desk, started: Started) -> tuple[Process, ...]:
@@ -51,4 +69,8 @@ def _own(desk: Desk, started: Started) -> tuple[Process, ...]:
         comm="",
         start_ticks=started.start_ticks,
     )
-    return tuple(process for process in linked((first,), table) if process.is_alive)
+    found = {one.pid: one for one in linked((first,), table)}
+    if started.unit:
+        beyond = {one.pid for one in outside(table, (started.unit,))}
+        found.update((one.pid, one) for one in table if one.pid not in beyond)
+    return tuple(process for process in found.values() if process.is_alive)
