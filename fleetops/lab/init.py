@@ -93,12 +93,9 @@ class Figures:
         if use == self._last:
             return
         self._last = use
-        with (RUN / "kernel/meminfo").open("r+b", buffering=0) as file:
-            file.write(meminfo(use).encode())
+        _rewrite(RUN / "kernel/meminfo", meminfo(use))
         for name, text in cgroup(use, limited=self._spec.is_container).items():
-            fresh = RUN / "kernel/cgroup" / f".{name}"
-            fresh.write_text(text)
-            fresh.rename(RUN / "kernel/cgroup" / name)
+            _rewrite(RUN / "kernel/cgroup" / name, text)
 
     def _pinned(self) -> int:
         taken = self._ledger.totals().host_bytes
@@ -108,6 +105,16 @@ class Figures:
         """A hypervisor's kernel counts its containers' shared memory too."""
         inits = (RUN / "guests").glob(f"*/{INIT_PID}") if self._spec.kind == "hypervisor" else ()
         return [Path("/dev/shm"), *(Path(f"/proc/{_text(pid)}/root/dev/shm") for pid in inits)]  # noqa: S108
+
+
+def _rewrite(path: Path, text: str) -> None:
+    """In place, as the kernel's own files change: whoever has one open reads the new figures from it.
+
+    What stood there longer is cut off afterwards; until then it follows the last line and is no line of its own.
+    """
+    with path.open("r+b", buffering=0) as file:
+        file.write(text.encode())
+        file.truncate()
 
 
 def _used(folder: Path) -> int:
