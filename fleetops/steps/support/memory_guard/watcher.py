@@ -18,8 +18,8 @@ from fleetops.steps.support.memory_guard.family import Family, Unit, look_at
 from fleetops.steps.support.memory_guard.keeping import State, gigabytes, harden, say
 from fleetops.steps.support.memory_guard.rooms import Bounds, levels, text_of
 
-_REFRESH_S = 2.0
-_ORPHANS_REFRESH_S = 0.25
+# How often it looks for new processes of the service: while it is armed, afterwards, and once the launcher is dead.
+_REFRESH_S, _REFRESH_REPORTING_S, _REFRESH_ORPHANS_S = 2.0, 20.0, 0.25
 _TELL_S = 1.0
 _REPORTING_INTERVAL_S = 1.0
 _BLIND_S = 2.0
@@ -38,13 +38,14 @@ class Watcher:
         unit: the service's systemd unit, "" where it has none.
         base: RUN of the files beside it: RUN.json, RUN.disarm, RUN.end.
         interval_s: between two looks. service_within_s: a guard that nobody needs by then ends.
-        proc, meminfo, cgroup: where the kernel's files are.
+        proc, meminfo, cgroup: where the kernel's files are; hurry: what its other times are divided by (for tests).
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         self.proc, self.cgroup = settings.get("proc", "/proc"), settings.get("cgroup", "/sys/fs/cgroup")
         self.floor = int(settings["floor_bytes"])
+        self.hurry = float(settings.get("hurry", 1.0))
         meminfo = settings.get("meminfo", f"{self.proc}/meminfo")
         self.bounds = Bounds(meminfo, self.proc, self.cgroup, settings["unit"])
         self.family: Family | None = None
@@ -94,7 +95,7 @@ class Watcher:
         say(f"armed: floor {gigabytes(self.floor)}; {'; '.join([self.shown_room(), *parts])}")
         while not self.ended:
             self.step()
-            time.sleep(self.settings["interval_s"] if self.armed else _REPORTING_INTERVAL_S)
+            time.sleep(self.settings["interval_s"] if self.armed else _REPORTING_INTERVAL_S / self.hurry)
         say(f"ended: {self.ended}")
         self.state.write(ended=self.ended)
         return 0
@@ -126,12 +127,12 @@ class Watcher:
                 if again and again[0] < self.floor:
                     self.kill(self.family, *again)
                     return
-        elif now - self.seen_at > _BLIND_S:
+        elif now - self.seen_at > _BLIND_S / self.hurry:
             self.ended = "what memory is left can no longer be read"
             return
         self.look_after_service(now)
         self.obey(now)
-        if now - self.told_at >= _TELL_S:
+        if now - self.told_at >= _TELL_S / self.hurry:
             self.told_at = now
             self.state.write()
 
@@ -142,8 +143,8 @@ class Watcher:
             return
         launcher = look_at(self.launcher[0], self.proc)
         lives = launcher is not None and launcher.ticks == self.launcher[1] and launcher.lives
-        due = (_REFRESH_S if self.armed else 10 * _REFRESH_S) if lives else _ORPHANS_REFRESH_S
-        if now - self.refreshed_at >= due:
+        due = (_REFRESH_S if self.armed else _REFRESH_REPORTING_S) if lives else _REFRESH_ORPHANS_S
+        if now - self.refreshed_at >= due / self.hurry:
             self.refreshed_at = now
             if not self.family.refresh():
                 self.ended = "the service is gone"
