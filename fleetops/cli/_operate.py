@@ -100,6 +100,8 @@ def operate(
 ) -> Exit:
     """Plan `book` for `node`, show it, ask, run it, show how it ended. With --json, `emit` takes the one object."""
     from fleetops.fleet.operate import Operation
+    from fleetops.store.cache import cache_folder
+    from fleetops.store.proofs import Proofs
 
     output = world.output(args)
     with world.connections(inventory) as sessions:
@@ -111,6 +113,7 @@ def operate(
             sessions=sessions,
             state=world.state(inventory),
             waived=waivers(args),
+            proofs=Proofs(cache_folder(world.environ)),
             clock=world.clock,
         )
         return _run(args, world, output, operation, emit or output.json)

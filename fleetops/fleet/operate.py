@@ -9,7 +9,9 @@ from pathlib import Path
 from fleetops.checks import judge
 from fleetops.fleet.health import judge_health
 from fleetops.fleet.observe import observe
+from fleetops.fleet.prove import explain_with, prove
 from fleetops.fleet.read import Sessions
+from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import Unreachable
 from fleetops.model.event import Sink
 from fleetops.model.fact import Gap, Missing
@@ -24,8 +26,10 @@ from fleetops.playbook.guards import refusal
 from fleetops.playbook.journal import Journal
 from fleetops.playbook.plan import make_plan
 from fleetops.playbook.runner import Runner
+from fleetops.source.transport import ProofCache
 from fleetops.steps.support.base import Situation
 from fleetops.store.database import Store
+from fleetops.store.proofs import Proofs
 
 
 @dataclass(kw_only=True)
@@ -36,6 +40,7 @@ class Operation:
         sessions: where connections come from.
         state: the folder of journals and records.
         waived: guard -> reason, as the operator gave them.
+        proofs: what was proven before; nothing is kept without it.
     """
 
     inventory: Inventory
@@ -45,6 +50,7 @@ class Operation:
     sessions: Sessions
     state: Path
     waived: Mapping[str, str] = field(default_factory=dict)
+    proofs: ProofCache = field(default_factory=lambda: Proofs(None))
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     store: Store = field(init=False)
@@ -64,8 +70,18 @@ class Operation:
             clock=self.clock,
         )
 
+    def prove(self, situation: Situation) -> Situation:
+        """The situation with what the profile's flags mean in the source that would run now."""
+        return prove(situation, self._ask, explain_with(self.proofs))
+
+    def _ask(self, command: Command) -> Outcome:
+        return self.sessions.session(self.node).run(command)
+
     def prepare(self) -> tuple[Plan, Situation]:
-        """Look, and plan. Raises Unreachable where the node does not answer: unknown is no reason to act."""
+        """Look, prove what a launch rests on, and plan; a service that is well needs no proof.
+
+        Raises Unreachable where the node does not answer: unknown is no reason to act.
+        """
         observation = self.look()
         identity = observation.node_facts.get(IDENTITY)
         if isinstance(identity, Missing) and identity.gap is Gap.UNREACHABLE:
@@ -85,16 +101,20 @@ class Operation:
             run_id=self._run_id(),
             waived=self.waived,
         )
-        if self.book.name != "recover":
-            return make_plan(self.book, situation), situation
-        health = judge_health(situation, self.sessions)
-        return replace(make_plan(self.book, health.situation), healthy=health.well), health.situation
+        well = ""
+        if self.book.name == "recover":
+            health = judge_health(situation, self.sessions)
+            well, situation = health.well, health.situation
+        if not well and self.profile and any(entry.step == "prove" for entry in self.book.entries):
+            situation = self.prove(situation)
+        return replace(make_plan(self.book, situation), healthy=well), situation
 
     def execute(self, situation: Situation, sink: Sink) -> Result:
         """Run the playbook. Raises only what happens before the first step (a journal that cannot be written)."""
         tools = Tools(
             inventory=self.inventory,
             observe=self.look,
+            prove=self.prove,
             session=lambda name: self.sessions.session(self.inventory.host(name)),
             store=self.store,
             sink=sink,

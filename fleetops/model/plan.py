@@ -1,8 +1,10 @@
 """Plans: the ordered steps of a recovery or launch, with the exact commands they would run."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from fleetops.model.command import Command
+from fleetops.model.proof import Explanation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,9 @@ class Plan:
         touches: what may be changed, in words.
         spares: neighbours that are not touched, by name.
         healthy: why nothing needs doing; "" when something does.
+        engine: the profile's, as a person writes it; "" without a profile.
+        proofs: flag name -> what the source that would run shows of it.
+        waived: guard -> the operator's reason for overruling it.
     """
 
     playbook: str
@@ -62,6 +67,9 @@ class Plan:
     touches: str = ""
     spares: tuple[str, ...] = ()
     healthy: str = ""
+    engine: str = ""
+    proofs: Mapping[str, Explanation] = field(default_factory=dict)
+    waived: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def first_obstacle(self) -> PlannedStep | None:

@@ -31,12 +31,14 @@ class Tools:
 
     Attributes:
         observe: read all facts of the node now.
+        prove: the situation with what its profile's flags mean, read from the source that will run now.
         session: the session to a host by its inventory name.
         clock: seconds since the epoch; `monotonic` only goes forward; `sleep` lets time pass.
     """
 
     inventory: Inventory
     observe: Callable[[], Observation]
+    prove: Callable[[Situation], Situation]
     session: Callable[[str], Session]
     store: Store
     sink: Sink
@@ -69,6 +71,14 @@ class RunDesk:
         """Read the facts again."""
         observation = self.tools.observe()
         self.current = situate(self.current, observation)
+        return self.current
+
+    def prove(self) -> Situation:
+        """Read the profile's flags in the source that will run, again; what they mean is written down."""
+        self.current = self.tools.prove(self.current)
+        told = {name: asdict(proof) for name, proof in self.current.proofs.items()}
+        note = self.current.proof_note
+        self.journal.write("proofs", self.tools.clock(), step=self.step, flags=told, note=note)
         return self.current
 
     def ask(self, host: str, command: Command) -> Outcome:

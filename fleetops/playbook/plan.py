@@ -10,6 +10,7 @@ from fleetops.playbook.book import Entry, Playbook
 from fleetops.playbook.guards import refusal
 from fleetops.steps import all_steps
 from fleetops.steps.support.base import Situation, Step
+from fleetops.steps.support.proof import title_of
 
 
 def make_plan(book: Playbook, situation: Situation) -> Plan:
@@ -22,6 +23,9 @@ def make_plan(book: Playbook, situation: Situation) -> Plan:
         steps=_planned_in_order(book, situation),
         touches=_touches(book, situation),
         spares=_spares(situation),
+        engine=title_of(situation.profile.engine) if situation.profile else "",
+        proofs=situation.proofs,
+        waived=situation.waived,
     )
 
 

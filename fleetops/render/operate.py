@@ -20,6 +20,7 @@ from fleetops.model.secrets import mask_argv
 from fleetops.render.launched import launched
 from fleetops.render.output import Output
 from fleetops.render.plain import safe
+from fleetops.render.proofs import proofs_json, show_proofs, show_waived
 from fleetops.render.rows import opposite
 from fleetops.render.table import columns
 
@@ -41,7 +42,9 @@ def show_plan(output: Output, plan: Plan, findings: Sequence[Finding], *, exact:
     output.show("")
     spared = f"  Not touched: {', '.join(plan.spares)}." if plan.spares else ""
     output.show(f"  touches {plan.touches}.{spared}")
+    show_waived(output, plan.waived)
     if exact:
+        show_proofs(output, plan)
         _show_commands(output, plan)
         _show_scripts(output, plan)
 
@@ -184,6 +187,7 @@ def show_result(output: Output, result: Result) -> None:
         output.show("")
         output.show(launched(result.launched, result.previous))
     output.show("")
+    show_waived(output, result.waived)
     if result.status != "done":
         style = _STATUS_STYLE.get(result.status, "bold red")
         output.show(Text.assemble((f"  {result.status}", style), f": {safe(result.why)}"))
@@ -210,6 +214,8 @@ def plan_json(plan: Plan, status: str) -> dict[str, Any]:
         "why": plan.healthy,
         "touches": plan.touches,
         "not_touched": list(plan.spares),
+        "waived": dict(plan.waived),
+        "proofs": proofs_json(plan.proofs),
         "steps": [_step_json(step) for step in plan.steps],
     }
 

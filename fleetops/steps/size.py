@@ -5,6 +5,7 @@ from fleetops.model.plan import PlannedStep
 from fleetops.model.sizing import Budget, Verdict
 from fleetops.steps.support.base import Desk, Options, Situation, Step
 from fleetops.steps.support.launching import budget_for, profile_of
+from fleetops.steps.support.proof import proven_words, trails
 
 
 def plan(situation: Situation, _options: Options) -> PlannedStep:
@@ -15,7 +16,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
         step="size",
         title=f"size {profile.name}",
         host=situation.node_name,
-        detail=found.summary,
+        detail=_told(found, situation),
         blocked=refused.message if refused else "",
         guard="size" if refused else "",
         mend=refused.hint if refused else "",
@@ -28,16 +29,24 @@ def run(desk: Desk, _options: Options) -> str:
     found = budget_for(situation)
     if refused := _refusal(found, situation):
         raise refused
+    return _told(found, situation)
+
+
+def _told(found: Budget, situation: Situation) -> str:
+    """The arithmetic, what it rests on, and the waiver where one is needed."""
+    meaning = proven_words(situation, profile_of(situation))
+    told = f"{found.summary}   ({meaning})" if meaning else found.summary
     waived = situation.waived.get("size")
-    return found.summary if found.verdict is Verdict.FITS else f"{found.summary}; waived: {waived}"
+    return f"{told}; waived: {waived}" if waived and found.verdict is not Verdict.FITS else told
 
 
 def _refusal(found: Budget, situation: Situation) -> Refused | None:
     if found.verdict is Verdict.FITS or "size" in situation.waived:
         return None
-    lines = "\n".join(f"  {line}" for line in found.explain())
+    profile = profile_of(situation)
+    lines = "\n".join(f"  {line}" for line in (*trails(situation, profile), *found.explain()))
     return Refused(
-        f"{profile_of(situation).name} is not launched on {situation.node_name}:\n{lines}",
+        f"{profile.name} is not launched on {situation.node_name}:\n{lines}",
         guard="size",
         host=situation.node_name,
         hint=_mend(found, situation),
@@ -45,12 +54,15 @@ def _refusal(found: Budget, situation: Situation) -> Refused | None:
 
 
 def _mend(found: Budget, situation: Situation) -> str:
-    """The number to use, and where it goes."""
+    """The number to use, where it goes, and the command to type then."""
     profile = profile_of(situation)
     numbers = [f"{one.name.replace('_', '-')} to {one.fits}" for one in found.sizes if one.fits]
     if found.verdict is Verdict.UNKNOWN or not numbers:
         return f"see the profile {profile.name}; `fleetops probe {situation.node_name}` shows what is free"
-    return f"set {' and '.join(numbers)} in profile {profile.name}, or launch a profile that fits"
+    again = f"fleetops launch --profile {profile.name} {situation.node_name}"
+    return (
+        f"set {' and '.join(numbers)} in profile {profile.name}, then {again}; or launch a profile that fits"
+    )
 
 
 STEP = Step(

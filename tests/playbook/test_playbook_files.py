@@ -20,7 +20,13 @@ def test_recover_climbs_the_ladder_in_order_and_then_relaunches():
     steps = [entry.step for entry in shipped_playbook("recover").entries]
     assert steps == [
         "keep-evidence", "stop-service", "clear-leftovers", "reset-gpus", "verify-reclaimed",
-        "size", "preflight", "start-service", "await-ready", "record-launch",
+        "prove", "size", "preflight", "start-guard", "start-service", "await-ready", "record-launch",
+    ]  # fmt: skip
+
+
+def test_a_launch_is_proven_before_it_is_sized_and_guarded_before_it_is_started():
+    assert [entry.step for entry in shipped_playbook("launch").entries] == [
+        "prove", "size", "preflight", "start-guard", "start-service", "await-ready", "record-launch"
     ]  # fmt: skip
 
 

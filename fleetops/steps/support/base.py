@@ -11,6 +11,7 @@ from fleetops.model.errors import UsageError
 from fleetops.model.finding import Finding, Observation, Severity
 from fleetops.model.fleet import Inventory, Profile
 from fleetops.model.plan import Action, PlannedStep
+from fleetops.model.proof import Explanation
 from fleetops.model.record import Capacity, LaunchRecord, ReclaimRow
 from fleetops.model.session import Answer, Streaming
 
@@ -24,6 +25,9 @@ class Situation:
         findings: what the checks conclude from them.
         before: the facts as they were when the run began.
         service_ends_before: in a plan: an earlier step ends the service, so its processes will be gone.
+        proofs: flag name -> what the source that would run shows of it, for the flags that a launch rests on.
+        proof_note: what a person should know of how that source was found.
+        model_config: the model's own config.json, where it was read.
     """
 
     inventory: Inventory
@@ -33,6 +37,9 @@ class Situation:
     run_id: str
     waived: Mapping[str, str] = field(default_factory=dict)
     service_ends_before: bool = False
+    proofs: Mapping[str, Explanation] = field(default_factory=dict)
+    proof_note: str = ""
+    model_config: Mapping[str, Any] | None = None
 
     @property
     def attribution(self) -> Attribution:
@@ -64,6 +71,9 @@ class Desk(Protocol):
 
     def look(self) -> Situation:
         """Read the facts again."""
+
+    def prove(self) -> Situation:
+        """Read the profile's flags in the source that will run, again; the situation has what it shows."""
 
     def ask(self, host: str, command: Command) -> Outcome:
         """Run a command that changes nothing."""

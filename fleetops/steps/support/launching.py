@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fleetops.engines import engine
+from fleetops.engines import Engine, engines
 from fleetops.model.errors import Refused
 from fleetops.model.fleet import FlagValue, Profile
 from fleetops.model.sizing import Budget
 from fleetops.sizing.budget import budget, rooms
 from fleetops.steps.support.base import Situation
+from fleetops.steps.support.proof import meanings
 
 LOG_FOLDER = "/var/log/fleetops"
 _RECORDS = "/run/fleetops/services"
@@ -37,6 +38,20 @@ def profile_of(situation: Situation) -> Profile:
     return situation.profile
 
 
+def engine_of(situation: Situation) -> Engine:
+    """The engine of the profile. Raises Refused where fleetops can read it, but not launch it."""
+    profile = profile_of(situation)
+    for one in engines():
+        if one.name == profile.engine:
+            return one
+    raise Refused(
+        f"profile {profile.name} is for {profile.engine}, which fleetops does not launch yet",
+        guard="engine",
+        host=situation.node_name,
+        hint=f"engines that it launches: {', '.join(one.name for one in engines())}",
+    )
+
+
 def log_path(situation: Situation) -> str:
     """A new file for each launch."""
     return f"{LOG_FOLDER}/{profile_of(situation).name}-{situation.run_id}.log"
@@ -48,13 +63,14 @@ def record_path(profile: Profile) -> str:
 
 
 def budget_for(situation: Situation) -> Budget:
-    """The launch's arithmetic: for a node that still has to be cleaned up, with what the idle node has."""
+    """The launch's arithmetic with what is proven of its flags: for a node that still has to be cleaned up, with what the idle node has."""
     profile = profile_of(situation)
     dirty = bool(situation.attribution.processes) or situation.has(
         "gpu-memory-held", "leftovers", "memory-low", "memory-missing"
     )
     found = rooms(situation.observation, idle=dirty)
-    return budget(profile, found, flags=engine(profile.engine).host_memory_flags(profile))
+    flags = engine_of(situation).host_memory_flags(profile)
+    return budget(profile, found, flags=flags, meanings=meanings(situation, profile))
 
 
 def launch_values(situation: Situation) -> Mapping[str, FlagValue]:
