@@ -101,7 +101,7 @@ class _Reading:
         explained = self._settled(tree, lambda: trace.explain(flag, tree, package))
         if explained.verdict != "no-such-flag":
             return explained
-        return with_nearest(explained, self._settled(tree, lambda: trace.declared_flags(tree, package)))
+        return with_nearest(explained, self._settled(tree, lambda: trace.declared_flags(tree, package, flag)))
 
     def _settled(self, tree: PartialTree, look: Callable[[], Seen]) -> Seen:
         """What is seen in the tree; what it wants travels, and it is looked at again."""

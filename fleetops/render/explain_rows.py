@@ -1,0 +1,142 @@
+"""A proof line by line: the way from the declaration to the allocation, and what follows from it."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from fleetops.model.proof import ALWAYS, EngineCheck, Explanation, Place, Pool, Role
+from fleetops.render.plain import safe
+
+AT = 13
+"""Where what stands beside a label begins."""
+
+PROSE_WIDTH = 100
+"""Sentences are no wider, however wide the terminal."""
+
+_INDENT, _GAP = 2, 3
+_LEAST_TEXT = 34
+_WORDS: dict[Role, str] = {
+    "declaration": "declared",
+    "read": "read",
+    "argument": "passed as",
+    "arithmetic": "becomes",
+    "allocation": "allocates",
+    "scope": "runs in",
+    "check": "checked",
+}
+_JUDGED = {True: ("sound", ""), False: ("not sound", "yellow"), None: ("cannot be judged", "magenta")}
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One row: what happens, where, the line of source, and what that makes of the value."""
+
+    word: str
+    place: str
+    text: str
+    note: str
+
+
+def walk(explanation: Explanation, width: int | None) -> tuple[list[Text], list[Text]]:
+    """The way of the value, and the pools that it ends in, in the same columns.
+
+    The pools only where there is more than one, or where something has to be so for the only one. `width` None
+    (piped): nothing is cut, and one place stays one line.
+    """
+    found = explanation.pools
+    tells_more = len(found) > 1 or any(pool.share == "part" or pool.when != ALWAYS for pool in found)
+    way = [_step(place) for place in explanation.proof]
+    widest = max((len(pool.name) for pool in found), default=0)
+    ends = [
+        _end(pool, "" if number else "pools", widest)
+        for number, pool in enumerate(found if tells_more else ())
+    ]
+    column = _column([*way, *ends], width)
+    rows = [[line for step in steps for line in _row(step, column, width)] for steps in (way, ends)]
+    if (explanation.simultaneous or 1) > 1:
+        worst = f"at worst {explanation.simultaneous} at once, each the whole value"
+        rows[1] += row("" if ends else "pools", worst, width, style="bold")
+    return rows[0], rows[1]
+
+
+def _step(place: Place) -> _Step:
+    text = " ".join(place.text.split())
+    return _Step(_WORDS[place.role], safe(f"{place.file}:{place.line}"), safe(text), safe(place.note))
+
+
+def _end(pool: Pool, word: str, widest: int) -> _Step:
+    share = "the whole value" if pool.share == "whole" else "a part of it"
+    takes = share if pool.when == ALWAYS else f"{share}, {pool.when}"
+    return _Step(word, safe(f"{pool.file}:{pool.line}"), safe(pool.name.ljust(widest)), safe(takes))
+
+
+def _column(steps: Sequence[_Step], width: int | None) -> int:
+    """Where the source begins. Where a narrow terminal has no room behind the longest places, theirs goes below."""
+    places = [cell_len(step.place) for step in steps]
+    widest = AT + max(places, default=0) + _GAP
+    if width is None or width - widest >= _LEAST_TEXT:
+        return widest
+    whole = [
+        at for at, step in zip(places, steps, strict=True) if AT + at + _GAP + cell_len(step.text) <= width
+    ]
+    return AT + max(whole, default=0) + _GAP
+
+
+def _row(step: _Step, column: int, width: int | None) -> Iterator[Text]:
+    line = labelled(step.word).append(step.place)
+    room = None if width is None else width - column
+    if line.cell_len + _GAP > column or (room is not None and cell_len(step.text) > room < _LEAST_TEXT):
+        yield line
+        line, room = Text(" " * (AT + 2)), (width or 0) - AT - 2
+    else:
+        _pad(line, column)
+    text = _cut(step.text, room)
+    at = line.cell_len + 2
+    line.append_text(text)
+    if step.note and (width is None or line.cell_len + _GAP + cell_len(step.note) <= width):
+        yield line.append(" " * _GAP).append(step.note, style="dim")
+    else:
+        yield line
+        yield from prose(step.note, at, width, style="dim")
+
+
+def _pad(line: Text, to: int) -> Text:
+    return line.append(" " * max(to - line.cell_len, 1))
+
+
+def _cut(text: str, room: int | None) -> Text:
+    shown = Text(text)
+    if room is not None:
+        shown.truncate(max(room, 1), overflow="ellipsis")
+    return shown
+
+
+def labelled(label: str, style: str = "") -> Text:
+    """The beginning of a row: its label, and the way to what stands beside it."""
+    return _pad(Text(" " * _INDENT).append(label, style=style), AT)
+
+
+def prose(text: str, at: int, width: int | None, *, style: str = "") -> list[Text]:
+    """Sentences, wrapped, from column `at` on."""
+    room = max(min(width or PROSE_WIDTH, PROSE_WIDTH) - at, 24)
+    lines = textwrap.wrap(safe(text), room, break_long_words=False, break_on_hyphens=False)
+    return [Text(" " * at).append(line, style=style) for line in lines]
+
+
+def row(label: str, text: str, width: int | None, *, label_style: str = "", style: str = "") -> list[Text]:
+    """A label and sentences beside it."""
+    lines = prose(text, AT, width, style=style)
+    return [labelled(label, label_style).append_text(lines[0][AT:]), *lines[1:]] if lines else []
+
+
+def check(found: EngineCheck | None, width: int | None) -> list[Text]:
+    """The engine's own check: whether passing it says that the node can hold what all ranks take."""
+    if found is None:
+        return []
+    word, style = _JUDGED[found.sound]
+    lines = row("its check", f"{word}: {found.why} ({found.file}:{found.line})", width)
+    lines[0].stylize(style, AT, AT + len(word))
+    return lines
