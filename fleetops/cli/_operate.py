@@ -37,6 +37,15 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_measure_option(parser: argparse.ArgumentParser) -> None:
+    """The option of those that launch."""
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="once ready, measure as `fleetops measure` does, not just for a few seconds",
+    )
+
+
 def waivers(args: argparse.Namespace) -> dict[str, str]:
     """The guards waived on the command line, each with its reason. Raises UsageError."""
     from fleetops.playbook.guards import WAIVABLE

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from fleetops.cli._operate import add_change_options, operate, profile_named
+from fleetops.cli._operate import add_change_options, add_measure_option, operate, profile_named
 from fleetops.cli.world import World
 from fleetops.model.errors import UsageError
 from fleetops.model.exit import Exit, worst
@@ -21,6 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "nodes", metavar="NODES", nargs="*", help="default: the nodes whose inventory names the profile"
     )
     parser.add_argument("--profile", metavar="P", required=True, help="the profile to launch")
+    add_measure_option(parser)
     add_change_options(parser)
 
 
@@ -47,13 +48,14 @@ def _launch_all(
     args: argparse.Namespace, world: World, inventory: "Inventory", nodes: "list[Node]", profile: "Profile"
 ) -> Exit:
     """One node after the other; with --json one object, whose `launches` has an entry for each node that was reached."""
-    from fleetops.playbook.load import shipped_playbook
+    from fleetops.playbook.load import measured_fully, shipped_playbook
 
     codes: list[Exit] = []
     bodies: list[dict[str, Any]] = []
     try:
         for node in nodes:
             book = shipped_playbook("launch")
+            book = measured_fully(book) if args.measure else book
             codes.append(
                 operate(args, world, inventory, node=node, book=book, profile=profile, emit=bodies.append)
             )
