@@ -6,6 +6,7 @@ from typing import Protocol
 
 from fleetops.model.engine import LogReport, Service, ServiceRecord
 from fleetops.model.fleet import Flag, FlagValue, Profile
+from fleetops.model.load import Others
 from fleetops.model.machine import Listener, Process
 
 
@@ -94,6 +95,9 @@ class Engine(Protocol):
 
     def parse_info(self, body: bytes) -> tuple[PoolSizes, ...]:
         """Pools as the info path tells. Raises ValueError for another form."""
+
+    def parse_others(self, text: str) -> Others | None:
+        """How many requests the service has, as the metrics tell; None where they do not say."""
 
     def parse_metrics(self, text: str) -> tuple[PoolSizes, ...]:
         """Pools as the metrics tell, one entry per rank; empty where they do not say."""

@@ -19,6 +19,7 @@ from fleetops.engines.support.prometheus import samples
 from fleetops.engines.support.sglang_log import LOG
 from fleetops.model.engine import LogReport, Service, ServiceRecord
 from fleetops.model.fleet import AUTO, Flag, FlagValue, Profile
+from fleetops.model.load import Others
 from fleetops.model.machine import Listener, Process
 
 _MODULES = frozenset({"sglang.launch_server"})
@@ -53,6 +54,7 @@ _COMMON_SEGMENTS = ("psm_", "nccl-", "torch_", "cuda.shm.", "sem.mp-")
 _RANK_LABELS = (("dp_rank", "DP"), ("pp_rank", "PP"), ("tp_rank", "TP"), ("moe_ep_rank", "EP"))
 _DEVICE_METRIC = "sglang:max_total_num_tokens"
 _HOST_METRIC = "sglang:hicache_host_total_tokens"
+_RUNNING_METRIC, _WAITING_METRIC = "sglang:num_running_reqs", "sglang:num_queue_reqs"
 
 
 def server_arguments(argv: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -194,6 +196,18 @@ class Sglang:
             PoolSizes(rank=rank, device_tokens=pool.get(_DEVICE_METRIC), host_tokens=pool.get(_HOST_METRIC))
             for rank, pool in sorted(pools.items(), key=lambda item: (len(item[0]), item[0]))
         )
+
+    def parse_others(self, text: str) -> Others | None:
+        """The scheduler's gauges, one set for each data-parallel group."""
+        groups: dict[str, dict[str, int]] = {}
+        for sample in samples(text):
+            if sample.name in {_RUNNING_METRIC, _WAITING_METRIC} and sample.value >= 0:
+                groups.setdefault(sample.labels.get("dp_rank", ""), {})[sample.name] = round(sample.value)
+        running, waiting = (
+            [group[name] for group in groups.values() if name in group]
+            for name in (_RUNNING_METRIC, _WAITING_METRIC)
+        )
+        return Others(running=sum(running), waiting=sum(waiting)) if running else None
 
     def owns_segment(self, name: str) -> bool:
         """`sgl_shm_KIND_PID_RAND` and `multi_tokenizer_args_*` (sglang PR #28089)."""

@@ -71,10 +71,12 @@ class Attempt:
 
     Attributes:
         events: when text came; empty where the answer came in one piece.
+        way_s: how long it took to reach the port, before anything was asked: the way there and back.
     """
 
     asked_at: float
     ended_at: float
+    way_s: float = 0.0
     events: tuple[float, ...] = ()
     usage: Usage | None = None
     trouble: Trouble | None = None
@@ -106,11 +108,32 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """How far a measurement is: what a display shows while it runs. `events` came in all, until `at`."""
+    """How far a measurement is: what a display shows while it runs. `tokens` came until `at`, as far as events tell."""
 
     load: Load
     at: float
     begun: int = 0
     answered: int = 0
     failed: int = 0
-    events: int = 0
+    tokens: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Others:
+    """Requests that a service has anyway, as its metrics tell."""
+
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What is measured: one service on one node. `version` is "" where nothing tells; `others` None likewise."""
+
+    node: str
+    port: int
+    engine: str
+    title: str
+    version: str
+    model: str
+    others: Others | None = None

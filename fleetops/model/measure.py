@@ -178,6 +178,11 @@ class Measurement:
         return sum(known) if known else None
 
     @property
+    def way_s(self) -> float:
+        """The way to the service and back, the shortest seen: part of every time to a first token."""
+        return min((one.way_s for one in self.whole), default=0.0)
+
+    @property
     def not_streamed(self) -> int:
         """How many answers came in one piece, and so have no time to the first token."""
         return sum(1 for one in self.whole if not one.events)

@@ -49,25 +49,24 @@ def incomparable(now: Capacity, then: Capacity) -> str:
     return f"not comparable ({', '.join(differ)})"
 
 
-def _rates(now: Capacity, then: Capacity | None) -> list[tuple[str, str, str]]:
+def _rates(now: Capacity, then: Capacity | None) -> list[tuple[str, ...]]:
     """Tokens a second and, where they are recorded, both delays; why there is no comparison is said once."""
     why = incomparable(now, then) if then and then.tokens_per_s is not None else ""
     last = None if why else then
-    rows = [("tokens/s", _count(now.tokens_per_s), why or (_count(then.tokens_per_s) if then else ""))]
-    if now.ttft_s is not None or (last and last.ttft_s is not None):
-        rows.append(
-            ("first token", *(_delay(one and one.ttft_s, one and one.ttft_p99_s) for one in (now, last)))
-        )
-    if now.itl_s is not None or (last and last.itl_s is not None):
-        rows.append(
-            ("between tokens", *(_delay(one and one.itl_s, one and one.itl_p99_s) for one in (now, last)))
-        )
+    rows: list[tuple[str, ...]] = [
+        ("tokens/s", _count(now.tokens_per_s), why or (_count(then.tokens_per_s) if then else ""))
+    ]
+    first = [_delay(one.ttft_s, one.ttft_p99_s) if one else "" for one in (now, last)]
+    between = [_delay(one.itl_s, one.itl_p99_s) if one else "" for one in (now, last)]
+    for label, cells in (("first token", first), ("between tokens", between)):
+        if any(cell not in {"", _NOT_RECORDED} for cell in cells):
+            rows.append((label, *cells))
     return rows
 
 
 def _delay(median_s: float | None, p99_s: float | None) -> str:
     if median_s is None:
-        return ""
+        return _NOT_RECORDED
     return show_delay(median_s) + (f" (p99 {show_delay(p99_s)})" if p99_s is not None else "")
 
 

@@ -44,8 +44,9 @@ class Lacking(ValueError):  # noqa: N818 - see above
 
 @dataclass
 class Flight:
-    """One request on its way: when it began to be sent, and when something came."""
+    """One request on its way: when it was begun, when it began to be sent, and when something came."""
 
+    begun_at: float = field(default_factory=time.monotonic)
     asked_at: float = field(default_factory=time.monotonic)
     events: list[float] = field(default_factory=list)
 

@@ -83,13 +83,16 @@ class Measuring:
         """How far it is."""
         flights = {number: flight for number, flight in list(self._flights.items()) if number >= 0}
         ended = [self._ended[number] for number in flights if number in self._ended]
+        whole = [attempt for attempt in ended if attempt.usage and attempt.events]
+        events = sum(len(attempt.events) for attempt in whole)
+        per_event = sum(attempt.usage.output_tokens for attempt in whole if attempt.usage) / (events or 1)
         return Tally(
             load=self.load,
             at=time.monotonic(),
             begun=len(flights),
             answered=sum(attempt.is_whole for attempt in ended),
             failed=sum(attempt.trouble is not None for attempt in ended),
-            events=sum(len(flight.events) for flight in flights.values()),
+            tokens=sum(len(flight.events) for flight in flights.values()) * (per_event or 1.0),
         )
 
     def _warm_up(self) -> bool:
@@ -135,6 +138,7 @@ class Measuring:
         self._ended[number] = Attempt(
             asked_at=flight.asked_at,
             ended_at=time.monotonic(),
+            way_s=flight.asked_at - flight.begun_at,
             events=tuple(flight.events),
             usage=usage,
             trouble=trouble,

@@ -38,8 +38,13 @@ def asking(desk: Desk, profile: Profile) -> Asking:
     ) -> AbstractContextManager[Streaming]:
         return desk.stream(method, path, body, port=profile.port, headers=headers, deadline_s=deadline_s)
 
-    flag = profile.flag("api_key")
-    return Asking(open=opener, key=flag.value if flag and isinstance(flag.value, str) else "")
+    return Asking(open=opener, key=key_of(profile))
+
+
+def key_of(profile: Profile | None) -> str:
+    """The API key that the profile gives its service; "" where it gives none."""
+    flag = profile.flag("api_key") if profile else None
+    return flag.value if flag and isinstance(flag.value, str) else ""
 
 
 def generate(service: Asking, of: Engine, tokens: int, *, deadline_s: float) -> int:
