@@ -26,6 +26,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "kill": ("HOST", "--dry-run"),
     "lab": ("status",),
     "launch": ("--profile", "hicache48", "HOST", "--dry-run"),
+    "measure": ("HOST",),
     "probe": ("HOST",),
     "recover": ("HOST", "--dry-run"),
     "reset-gpus": ("HOST", "--dry-run"),
@@ -208,7 +209,7 @@ class TestHosts:
         assert_is_a_plain_error(fleet.call(*words(command, "node-[9-1]")), Exit.USAGE)
 
 
-@pytest.mark.parametrize("command", ["grep-source", "probe", "run", "trust"])
+@pytest.mark.parametrize("command", ["grep-source", "measure", "probe", "run", "trust"])
 def test_a_host_that_does_not_answer_is_unknown(fleet: Desk, command: str) -> None:
     said = fleet.call(*words(command))
     assert said.code == Exit.UNKNOWN, said.stderr
@@ -248,6 +249,35 @@ def test_an_inventory_that_is_not_there(desk: Desk) -> None:
     said = desk.call("probe", "--inventory", "nowhere/fleet.yaml", "node-174")
     assert_is_a_plain_error(said, Exit.USAGE)
     assert "nowhere/fleet.yaml" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--concurrency", "0"), "'0' is no whole number above 0"),
+        (("--concurrency", "5000"), "more than 1024"),
+        (("--concurrency", "8", "--requests", "4"), "cannot keep 8 streams busy"),
+        (("--prompt-tokens", "many"), "'many' is no whole number above 0"),
+        (("--output-tokens", "3000000"), "more than 2,000,000"),
+        (("--seed", "x"), "invalid int value"),
+        (("--port", "70000"), "70000 is no port"),
+        (("--deadline", "soon"), "not a duration like `30s`"),
+        (("--request-deadline", "0"), "leaves no time"),
+        (("--profile", "hicache84"), "hicache48"),
+        (("--api-key-env", "NO_SUCH_KEY"), "NO_SUCH_KEY is not set"),
+    ],
+)
+def test_a_load_that_makes_no_sense(fleet: Desk, options: tuple[str, ...], told: str) -> None:
+    said = fleet.call("measure", "node-174", *options)
+    assert_is_a_plain_error(said, Exit.USAGE)
+    assert told in said.stderr
+
+
+def test_a_key_that_no_header_may_hold_is_not_shown(fleet: Desk) -> None:
+    fleet.environ["KEY"] = "sk-secret\r\nX: y"
+    said = fleet.call("measure", "node-174", "--api-key-env", "KEY")
+    assert_is_a_plain_error(said, Exit.USAGE)
+    assert "sk-secret" not in said.stderr
 
 
 def test_a_waiver_of_a_guard_that_may_not_be_waived(fleet: Desk) -> None:
