@@ -9,7 +9,7 @@ STRUCTURE := tests/quality/test_layers.py tests/quality/test_shape.py
 
 # Nothing is left outside the working tree: pip's cache, and the lab's engine source, which the tests share with the demo.
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
-export FLEETOPS_LAB_CACHE ?= $(CURDIR)/.demo
+export FLEETOPS_CACHE ?= $(CURDIR)/.demo
 
 .PHONY: help demo test test-releases check format lint types layers docs clean
 

@@ -13,7 +13,7 @@ from fleetops.lab.api import Lab
 
 def pytest_configure() -> None:
     """The engine's source that the labs show is kept in the working tree, not in the cache of whoever runs the tests."""
-    os.environ.setdefault("FLEETOPS_LAB_CACHE", str(Path(__file__).resolve().parents[1] / ".demo"))
+    os.environ.setdefault("FLEETOPS_CACHE", str(Path(__file__).resolve().parents[1] / ".demo"))
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ set -eu
 fleetops=${1:?usage: tools/demo.sh PATH/TO/fleetops}
 unset FLEETOPS_INVENTORY FLEETOPS_STATE
 FLEETOPS_LAB=$(mktemp -u "${TMPDIR:-/tmp}/fleetops-demo-XXXXXX")
-FLEETOPS_LAB_CACHE=${FLEETOPS_LAB_CACHE:-$PWD/.demo}
-export FLEETOPS_LAB FLEETOPS_LAB_CACHE
+FLEETOPS_CACHE=${FLEETOPS_CACHE:-$PWD/.demo}
+export FLEETOPS_LAB FLEETOPS_CACHE
 
 finish() {
     status=$?

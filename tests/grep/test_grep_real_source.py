@@ -1,26 +1,26 @@
-"""On the engine's real source (the lab's cached wheel, where there is one): the same lines as the operator's grep."""
+"""On the engine's real source (the lab's own release, where it can be had): the same lines as the operator's grep."""
 
 import os
 import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
 from local_host import LocalSession
 
-from fleetops.lab.wheel import WHEEL, cache_folder, fetch_wheel
+from fleetops.fleet.releases import release_folder
+from fleetops.model.errors import FleetopsError
 from fleetops.source.search import Search, parse_search, search_command
+from fleetops.store.cache import cache_folder
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    wheel, _ = fetch_wheel(cache_folder(os.environ))
-    if wheel is None or not zipfile.is_zipfile(wheel):
-        pytest.skip(f"no {WHEEL} in the lab's cache")
-    folder = tmp_path_factory.mktemp("real")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    return folder / "sglang"
+def package() -> Path:
+    cache = cache_folder(os.environ)
+    assert cache
+    try:
+        return release_folder("sglang", "0.5.9", cache, os.environ) / "sglang"
+    except FleetopsError as error:
+        pytest.skip(error.message)
 
 
 @pytest.mark.parametrize(

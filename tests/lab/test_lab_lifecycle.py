@@ -141,7 +141,7 @@ def test_a_plain_user_can_run_it(folder: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"FLEETOPS_LAB_CACHE": str(folder.parent / "cache")},
+        env=os.environ | {"FLEETOPS_CACHE": str(folder.parent / "cache")},
     )
     assert done.stdout.split() == ["node-174", str(len(api.FLEET)), "True"], done.stderr
 

@@ -63,5 +63,10 @@ class CommandLine:
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without anything that would point fleetops elsewhere."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("FLEETOPS", "XDG_"))}
+    """The environment without anything that would point fleetops elsewhere; the cache stays where the tests keep it."""
+    kept = {"FLEETOPS_CACHE"}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in kept or not name.startswith(("FLEETOPS", "XDG_"))
+    }

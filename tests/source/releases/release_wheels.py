@@ -42,5 +42,5 @@ def _folder(package: str, version: str) -> Path:
     unpacked = Path(os.environ.get(UNPACKED, "/nowhere")) / f"{package}-{version}"
     if unpacked.is_dir():
         return unpacked
-    cache = Path(os.environ.get("FLEETOPS_LAB_CACHE", ROOT / ".demo"))
+    cache = Path(os.environ.get("FLEETOPS_CACHE", ROOT / ".demo"))
     return release_folder(package, version, cache, os.environ)
