@@ -1,13 +1,13 @@
 """The start of a service, on a real host: detached, once, its environment its own, its log always a new file."""
 
-import time
+import json
 
 import pytest
+from own_start import CLAIMS, read, start, wait_for
 
 from fleetops.inventory.load import load_inventory
 from fleetops.model.command import Command, shell
 from fleetops.ssh.connections import Connections
-from fleetops.steps.start_service import _START
 
 pytestmark = pytest.mark.lab
 
@@ -15,6 +15,7 @@ HOSTILE = {
     "PATH": "/nowhere:/usr/bin:/bin",
     "log": "/root/elsewhere",
     "claim": "x",
+    "line": "its own",
     "A": 'it\'s $(touch /root/ran) `x` "q"',
 }
 
@@ -26,29 +27,13 @@ def node(lab):
         yield connections.session(inventory.nodes["node-190"])
 
 
-def start(node, claim: str, *argv: str, environment=HOSTILE):
-    stdin = "".join(f"{name}={value}\n" for name, value in environment.items())
-    log, record = f"/var/log/fleetops/{claim}.log", f"/run/fleetops/services/{claim}.json"
-    head = (claim, log, record, "profile", "run", "30000")
-    return node.run(shell(_START, *head, *argv, stdin=stdin, changes=True))
-
-
-def read(node, path: str) -> str:
-    return node.run(Command(argv=("cat", path))).stdout
-
-
-def wait_for(node, path: str, text: str) -> str:
-    for _ in range(100):
-        if text in (content := read(node, path)):
-            return content
-        time.sleep(0.05)
-    raise AssertionError(content)
-
-
 def test_the_service_gets_exactly_its_environment_and_nothing_else_is_run(node, request):
     claim = request.node.name
     outcome = start(
-        node, claim, "sh", "-c", 'printf "%s\\n" "$PATH" "$log" "$claim" "$A"; umask; echo end; exec sleep 60'
+        node,
+        claim,
+        *("sh", "-c", 'printf "%s\\n" "$PATH" "$log" "$claim" "$line" "$A"; umask; echo end; exec sleep 60'),
+        environment=HOSTILE,
     )
     assert outcome.ok, outcome
     pid, _ = map(int, outcome.stdout.split())
@@ -62,10 +47,28 @@ def test_its_record_names_the_process_that_runs(node, request):
     claim = request.node.name
     pid, ticks = start(node, claim, "sleep", "60").stdout.split()
     record = read(node, f"/run/fleetops/services/{claim}.json")
-    assert f'"pid": {pid}, "start_ticks": {ticks}, "port": 30000' in record
+    fields = json.loads(record)
+    assert (fields["pid"], fields["start_ticks"], fields["port"]) == (int(pid), int(ticks), 30000)
+    assert fields["unit"] == "", "systemd does not run there"
+    assert read(node, f"{CLAIMS}/{claim}/pid").split() == [pid, ticks], "where its guard learns of it"
     assert read(node, f"/proc/{pid}/cmdline") == "sleep\x0060\x00"
     stat = read(node, f"/proc/{pid}/stat").split()
     assert (stat[4], stat[5]) == (pid, pid), "it leads its own group and session"
+    node.run(Command(argv=("kill", pid), changes=True))
+
+
+def test_nothing_of_its_environment_stays_on_the_host(node, request):
+    claim = request.node.name
+    pid, _ = start(node, claim, "sleep", "60", environment={"TOKEN": "secret"}).stdout.split()
+    assert node.run(Command(argv=("ls", f"{CLAIMS}/{claim}"))).stdout == "pid\n"
+    argvs = node.run(shell("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")).stdout
+    assert "secret" not in argvs
+    node.run(Command(argv=("kill", pid), changes=True))
+
+
+def test_it_is_the_first_that_the_kernel_ends_when_memory_is_short(node, request):
+    pid, _ = start(node, request.node.name, "sleep", "60").stdout.split()
+    assert read(node, f"/proc/{pid}/oom_score_adj") == "500\n"
     node.run(Command(argv=("kill", pid), changes=True))
 
 

@@ -70,16 +70,16 @@ strike() {
         for one in $living; do kill -KILL "$one" 2>/dev/null; done
         tries=$((tries + 1)); sleep 0.1
     done
-    set -- $living; look; gone=null; [ $# -gt 0 ] || gone=$((tries / 10))
+    set -- $living; sleep 1; look; gone=null; [ $# -gt 0 ] || gone=$((tries / 10))
     killed="{\"after_s\": $after, \"bound\": \"MemAvailable\", \"room_bytes\": $((seen * 1024)), "
     killed="$killed\"room_after_bytes\": $((room * 1024)), \"processes\": $count, \"left\": $#, \"gone_s\": $gone}"
     ended='it has ended the service'
-    echo "MemAvailable fell to $((seen / 1000)) MB, below the floor: $count processes killed, $# left"
+    echo "MemAvailable fell to $((seen * 1024 / 1000000)) MB, below the floor: $count processes killed, $# left"
 }
 look || { echo 'not armed: what memory is left cannot be read'; exit 1; }
-[ "$room" -ge "$floor" ] || { echo "not armed: MemAvailable is $((room / 1000)) MB, below the floor"; exit 1; }
+[ "$room" -ge "$floor" ] || { echo "not armed: MemAvailable is $((room * 1024 / 1000000)) MB, below the floor"; exit 1; }
 now; born=$up started=$up
-state; echo "armed: floor $((floor / 1000)) MB"
+state; echo "armed: floor $((floor * 1024 / 1000000)) MB"
 while [ -z "$ended" ]; do
     look
     if [ $mode = armed ] && [ -n "$pid" ] && [ -n "$room" ] && [ "$room" -lt "$floor" ]; then strike; break; fi

@@ -113,12 +113,11 @@ class Family:
         self.known.update((pid, table[pid].ticks) for pid in own)
         return {pid: table[pid] for pid in own if table[pid].lives}
 
-    def strike(self) -> None:
-        """SIGKILL all that are known, without looking around first: what matters is to be quick."""
+    def strike(self) -> set[int]:
+        """SIGKILL all that are known, without looking around first: what matters is to be quick. Who was there still."""
         if self.unit:
             self.unit.kill()
-        for pid, ticks in self.known.items():
-            kill(pid, ticks, self._proc)
+        return {pid for pid, ticks in self.known.items() if kill(pid, ticks, self._proc)}
 
 
 def _is_linked(one: Kin, heads: set[int]) -> bool:

@@ -190,31 +190,30 @@ class Watcher:
     def kill(self, family: Family, room: int, label: str) -> None:
         """SIGKILL first, then look around and again until nobody is left; what was seen and done is put down."""
         struck = time.monotonic()
-        family.strike()
+        ended = family.strike()
         told: dict[str, Any] = {
             "at": time.time(),
             "after_s": round(struck - self.started_at, 3),
             "bound": label,
             "room_bytes": room,
             "room_after_bytes": None,
-            "processes": len(family.known),
-            "left": len(family.known),
+            "processes": len(ended),
+            "left": len(ended),
             "gone_s": None,
         }
         self.state.write(mode="killed", killed=told)
         say(
             f"{label} fell to {gigabytes(room)}, below the floor of {gigabytes(self.floor)}: killing the service"
         )
-        left, ended, pause_s = family.refresh(), set(family.known), 0.002
+        left, pause_s = family.refresh(), 0.002
         while left and time.monotonic() - struck < _GONE_WITHIN_S:
-            family.strike()
-            ended |= set(family.known)
+            ended |= family.strike()
             self.note_least()
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, 0.25)
             left = family.refresh()
         gone_s = round(time.monotonic() - struck, 3)
-        told.update(processes=len(ended | set(family.known)), left=len(left), gone_s=None if left else gone_s)
+        told.update(processes=len(ended), left=len(left), gone_s=None if left else gone_s)
         told["room_after_bytes"] = self.room_again()
         self.state.write()
         say(
