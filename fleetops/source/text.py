@@ -8,6 +8,8 @@ GIANT_BYTES = 16 * 2**20
 
 # As PEP 263 has it: a comment in one of the first two lines, the first of which is empty but for a comment.
 _COOKIE = re.compile(rb"\A(?:[ \t\f]*(?:#[^\r\n]*)?\r?\n)?[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_WORD = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+_ONLY_WORDS = bytes(byte if byte in _WORD else ord(" ") for byte in range(256))
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -33,3 +35,8 @@ def word(name: str) -> re.Pattern[bytes]:
 def mentions(data: bytes, name: str) -> bool:
     """Whether this identifier is in these bytes as a whole word."""
     return name.encode() in data and word(name).search(data) is not None
+
+
+def words(data: bytes) -> frozenset[bytes]:
+    """All whole words in these bytes: what `mentions` finds, and nothing else."""
+    return frozenset(data.translate(_ONLY_WORDS).split())

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 from explain_scenes import write_engine
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetops.fleet import local_tree
 from fleetops.fleet.local_tree import LocalTree, open_tree
 from fleetops.model.errors import UsageError
+from fleetops.source.text import mentions, words
 
 
 def test_the_package_its_parent_and_a_checkout_are_the_same_tree(site: Path, tmp_path: Path) -> None:
@@ -211,3 +214,18 @@ def test_what_is_not_there_is_a_key_error(package: Path) -> None:
 def test_the_scene_is_the_package(tmp_path: Path) -> None:
     write_engine(tmp_path)
     assert "srt/server_args.py" in open_tree(tmp_path).mentioning("hicache_size")
+
+
+@given(st.binary(max_size=60), st.sampled_from(["a", "ab", "_a1", "hicache_size"]))
+def test_the_index_finds_what_a_search_finds(data: bytes, name: str) -> None:
+    text = data.replace(b"\x01", name.encode())
+    assert (name.encode() in words(text)) is mentions(text, name)
+
+
+def test_many_names_are_found_by_the_index(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("hicache_size", "host_size", "size", "nowhere_at_all")
+    by_search = LocalTree(package, "sglang")
+    expected = [by_search.mentioning(name) for name in names]
+    monkeypatch.setattr(local_tree, "_SEARCHES", 0)
+    by_index = LocalTree(package, "sglang")
+    assert [by_index.mentioning(name) for name in names] == expected
