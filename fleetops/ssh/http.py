@@ -49,6 +49,8 @@ def stream(
         response = connection.getresponse()
         kind = response.headers.get_content_type()
         yield Streaming(response.status, kind, asked_at=asked_at, pieces=_pieces(response))
+    except http.client.IncompleteRead as error:
+        raise OSError("the answer broke off") from error
     except http.client.HTTPException as error:
         raise OSError(f"not an HTTP answer: {error or type(error).__name__}") from error
     finally:

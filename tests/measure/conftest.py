@@ -1,6 +1,6 @@
 """A stand-in engine on this machine, for what is measured and watched."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,3 @@ def service_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield engine.ready().port
     finally:
         engine.kill_all()
-
-
-Start = Callable[..., object]

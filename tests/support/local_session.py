@@ -1,10 +1,13 @@
 """This machine as a host: commands meant for a node run here, by a real `sh`."""
 
+import socket
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from fleetops.model.command import Command, Outcome
-from fleetops.model.session import Answer
+from fleetops.model.session import Answer, Streaming
+from fleetops.ssh import http
 
 
 class LocalSession:
@@ -34,3 +37,18 @@ class LocalSession:
         self, port: int, method: str, path: str, body: bytes | None = None, *, deadline_s: float = 10.0
     ) -> Answer:
         raise ConnectionRefusedError
+
+    @contextmanager
+    def stream(
+        self,
+        port: int,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        deadline_s: float = 10.0,
+    ) -> Iterator[Streaming]:
+        plain = socket.create_connection(("127.0.0.1", port), timeout=deadline_s)
+        with http.stream(plain, method, path, body, deadline_s=deadline_s, headers=headers) as answer:
+            yield answer

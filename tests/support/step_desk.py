@@ -1,7 +1,5 @@
 """A desk for steps that look after a service on this very machine: real commands, real HTTP, real processes."""
 
-import socket
-import threading
 import time
 from typing import Any
 
@@ -18,12 +16,6 @@ from fleetops.steps.support.base import Situation
 NODE = Node(name="node-174", address="127.0.0.1")
 
 
-def stream_from(port: int, method: str, path: str, body: bytes | None, *, headers, deadline_s: float):
-    """One HTTP request to a port of this machine, as a session makes it to a node's."""
-    plain = socket.create_connection(("127.0.0.1", port), timeout=deadline_s)
-    return http.stream(plain, method, path, body, deadline_s=deadline_s, headers=headers)
-
-
 class StepDesk:
     """Keeps what it was told; its facts are this machine's processes."""
 
@@ -35,7 +27,6 @@ class StepDesk:
         self.told: list[tuple[float, str]] = []
         self.recorded: list[Capacity] = []
         self.situation = self.look()
-        self.has_told = threading.Condition()
 
     def session(self, host) -> LocalSession:
         return self.session_
@@ -63,12 +54,10 @@ class StepDesk:
             return http.whole(answer)
 
     def stream(self, method, path, body, *, port, headers, deadline_s):
-        return stream_from(port, method, path, body, headers=headers, deadline_s=deadline_s)
+        return self.session_.stream(port, method, path, body, headers=headers, deadline_s=deadline_s)
 
     def tell(self, text: str) -> None:
-        with self.has_told:
-            self.told.append((self.now(), text))
-            self.has_told.notify_all()
+        self.told.append((self.now(), text))
 
     def wait(self, seconds: float) -> None:
         time.sleep(seconds)
