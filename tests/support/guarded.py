@@ -77,10 +77,10 @@ class Watched:
             self.until(lambda: self.state)
         return process
 
-    def service(self, code: str = "time.sleep(600)") -> "subprocess.Popen[bytes]":
-        """A service in a session of its own; returns when the guard watches over it."""
+    def service(self, code: str = "time.sleep(600)", before: str = "") -> "subprocess.Popen[bytes]":
+        """A service in a session of its own; returns when the guard watches over it. `before`: done before it says who it is."""
         begin = _BEGIN.format(claim=str(self.folder / "claim"))
-        argv = [sys.executable, "-c", begin + code]
+        argv = [sys.executable, "-c", before + begin + code]
         process = subprocess.Popen(
             argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True
         )

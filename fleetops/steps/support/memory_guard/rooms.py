@@ -131,14 +131,18 @@ class Bounds:
         self._available = MemAvailable(meminfo)
         self._levels: list[Level] = []
         self._proc, self._cgroup, self._unit = proc, cgroup, unit
+        self._followed = ""
         self.follow("self")
 
     def follow(self, whose: str) -> None:
-        """From here on the memory cgroups of that process count (a pid, or `self`)."""
+        """From here on the memory cgroups of that process count (a pid, or `self`); asked again, it may have been moved."""
+        text = text_of(f"{self._proc}/{whose}/cgroup")
+        if not text or text == self._followed:
+            return
         for level in self._levels:
             level.close()
-        self._levels = []
-        for folder in levels(text_of(f"{self._proc}/{whose}/cgroup"), self._cgroup, self._unit):
+        self._levels, self._followed = [], text
+        for folder in levels(text, self._cgroup, self._unit):
             with contextlib.suppress(OSError):
                 self._levels.append(Level(folder, folder[len(self._cgroup) :]))
 

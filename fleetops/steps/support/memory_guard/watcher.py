@@ -146,6 +146,7 @@ class Watcher:
         due = (_REFRESH_S if self.armed else _REFRESH_REPORTING_S) if lives else _REFRESH_ORPHANS_S
         if now - self.refreshed_at >= due / self.hurry:
             self.refreshed_at = now
+            self.bounds.follow(str(self.launcher[0]))
             if not self.family.refresh():
                 self.ended = "the service is gone"
 
