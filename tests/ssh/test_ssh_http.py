@@ -2,7 +2,7 @@
 
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -83,6 +83,19 @@ def test_a_body_is_sent_as_json(session, port):
 def test_a_port_without_a_listener_refuses(session):
     with pytest.raises(ConnectionRefusedError):
         session.request(free_port(), "GET", "/")
+
+
+def test_an_answer_can_be_read_while_it_comes_and_many_at_once_share_the_connection(session, port):
+    with ExitStack() as stack:
+        answers = [
+            stack.enter_context(session.stream(port, "GET", "/trickle", deadline_s=20)) for _ in range(20)
+        ]
+        assert {next(answer.pieces)[:1] for answer in answers} == {b"x"}
+
+
+def test_a_header_of_ones_own_is_sent(session, port):
+    with session.stream(port, "POST", "/", b"", headers={"Content-Type": "text/plain"}) as answer:
+        assert b"".join(answer.pieces) == b"text/plain"
 
 
 @pytest.mark.parametrize("path", ["/slow", "/trickle"])

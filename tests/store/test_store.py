@@ -1,9 +1,13 @@
 """What is remembered: the newest launch, the newest idle state, the first machine-id."""
 
+import sqlite3
 import stat
+from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from fleetops.model.finding import Baseline
+from fleetops.model.load import Load
 from fleetops.model.record import Capacity, LaunchRecord
 from fleetops.store.database import Store
 
@@ -41,3 +45,38 @@ def test_a_recorded_machine_id_is_never_overwritten(tmp_path: Path):
 def test_the_file_is_private(tmp_path: Path):
     Store(tmp_path)
     assert stat.S_IMODE((tmp_path / "fleetops.db").stat().st_mode) == 0o600
+
+
+def test_a_file_of_an_older_release_stays_readable_and_gets_new_rows(tmp_path: Path):
+    """As the first release wrote it: no delays, no settings of the measurement."""
+    with closing(sqlite3.connect(tmp_path / "fleetops.db")) as database, database:
+        database.execute(
+            "create table launches (node text not null, profile text not null, at real not null,"
+            " run_id text not null, capacity text not null)"
+        )
+        old = (
+            '{"device_tokens": 116171, "host_tokens": null, "host_pool_bytes": null, "ranks": 8,'
+            ' "tokens_per_s": 850.0, "ready_s": 331.0, "available_after_bytes": null}'
+        )
+        database.execute("insert into launches values ('node-174', 'p', 1.0, 'old', ?)", (old,))
+    store = Store(tmp_path)
+    last = store.last_launch("node-174")
+    assert last is not None
+    assert (last.capacity.tokens_per_s, last.capacity.ttft_s, last.capacity.load) == (850.0, None, None)
+    load = Load(concurrency=8, prompt_tokens=32, output_tokens=64, requests=24)
+    measured = Capacity(tokens_per_s=912.0, ttft_s=0.04, itl_s=0.009, **asdict(load))
+    store.record_launch(replace(last, run_id="new", at=2.0, capacity=measured))
+    again = Store(tmp_path).last_launch("node-174")
+    assert again is not None
+    assert again.capacity == measured
+    assert again.capacity.load == load
+
+
+def test_a_row_of_a_newer_release_is_read_as_far_as_it_is_known(tmp_path: Path):
+    store = Store(tmp_path)
+    store.record_launch(launch("new", 2.0, 231120))
+    with closing(sqlite3.connect(tmp_path / "fleetops.db")) as database, database:
+        database.execute("""update launches set capacity = '{"device_tokens": 7, "of_the_future": [1]}'""")
+    last = store.last_launch("node-174")
+    assert last is not None
+    assert last.capacity == Capacity(device_tokens=7)
