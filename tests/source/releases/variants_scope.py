@@ -371,3 +371,57 @@ def allocated_by_the_launcher_as_well(patch: Patch) -> None:
         "        self.processes = ",
         "        self.cache = HostCache(None, server_args)\n        self.processes = ",
     )
+
+
+@variant(SMALL, right="unproven | total GB")
+def divided_when_the_arguments_are_made(patch: Patch) -> None:
+    patch.replace(
+        ARGS,
+        "        self.check()\n",
+        "        self.check()\n        self.hicache_size = self.hicache_size / self.tp_size\n",
+    )
+
+
+@variant(SMALL, right="unproven | total GB")
+def divided_in_a_method_of_the_arguments(patch: Patch) -> None:
+    patch.replace(
+        ARGS,
+        "        if self.page_size < 1:\n",
+        "        self.hicache_size //= self.tp_size\n        if self.page_size < 1:\n",
+    )
+
+
+@variant(SMALL, right="unproven | total GB")
+def divided_where_the_command_line_is_read(patch: Patch) -> None:
+    patch.replace(
+        ARGS,
+        "        return cls(**",
+        "        args.hicache_size = args.hicache_size / args.tp_size\n        return cls(**",
+    )
+
+
+@variant(SMALL, right="total GB | unproven")
+def ranks_are_counted_by_their_list(patch: Patch) -> None:
+    patch.replace(CACHE, PASSED, "server_args.hicache_size / len(kv_cache.ranks),")
+
+
+@variant(SMALL, right="unproven")
+def divided_by_an_attribute_of_the_pool(patch: Patch) -> None:
+    patch.replace(CACHE, PASSED, "server_args.hicache_size / kv_cache.shards,")
+
+
+@variant(SMALL, right="total GB | unproven")
+def parallel_size_under_another_name(patch: Patch) -> None:
+    patch.after(SCHEDULER, "self.tp_size = server_args.tp_size", "self.shards = server_args.tp_size")
+    patch.replace(
+        SCHEDULER,
+        "HostCache(self.device_pool, server_args)",
+        "HostCache(self.device_pool, server_args, self.shards)",
+    )
+    patch.replace(CACHE, "server_args: ServerArgs):", "server_args: ServerArgs, shards: int):")
+    patch.replace(CACHE, PASSED, "server_args.hicache_size / shards,")
+
+
+@variant(SMALL, right="unproven")
+def squared_parallel_size(patch: Patch) -> None:
+    patch.replace(CACHE, PASSED, "server_args.hicache_size / server_args.tp_size / server_args.tp_size,")

@@ -250,3 +250,28 @@ def rounded_up_to_a_page(patch: Patch) -> None:
         "self.size = self.size - (self.size % self.page_size)",
         "self.page_num = self.size // self.page_size + 1\n        self.size = self.page_num * self.page_size",
     )
+
+
+@variant(SMALL, right="per-rank GB | unproven")
+def divisor_has_no_telling_name(patch: Patch) -> None:
+    patch.word(POOL, "size_per_token", "quantum")
+    patch.word(POOL, "get_size_per_token", "get_quantum")
+
+
+@variant(SMALL, right="unproven")
+def divided_by_a_number_that_counts_nothing(patch: Patch) -> None:
+    patch.replace(POOL, NOW, "host_size * 1e9 // device_pool.fullness")
+
+
+@variant(SMALL, right="unproven")
+def multiplied_by_something_of_the_model(patch: Patch) -> None:
+    patch.replace(POOL, NOW, "host_size * 1e9 * device_pool.layer_num // self.size_per_token")
+
+
+@variant(SMALL, right="per-rank GB | unproven")
+def in_pages_and_back(patch: Patch) -> None:
+    patch.replace(
+        POOL,
+        f"self.size = int({NOW})",
+        "pages = int(host_size * 1e9 // (self.size_per_token * page_size))\n            self.size = pages * page_size",
+    )
