@@ -12,10 +12,9 @@ from proof_scenes import asking
 
 from fleetops.fleet.operate import Operation
 from fleetops.lab import wheel
-from fleetops.model.command import Command, Outcome
 from fleetops.model.engine import ENGINE_SOURCE, EngineSource
 from fleetops.model.finding import Observation
-from fleetops.model.fleet import Inventory, Profile
+from fleetops.model.fleet import Flag, Inventory, Profile
 from fleetops.model.guest import CLAIMS, GUEST, GUESTS, DeviceClaim, GuestEntry, GuestState
 from fleetops.model.machine import HOLDERS, LISTENERS, Process
 from fleetops.model.session import Answer
@@ -26,12 +25,9 @@ from fleetops.store.proofs import Proofs
 
 
 class Node(LocalSession):
-    """This machine as the node: what needs root runs as whoever runs the tests."""
+    """This machine as the node, with a service's port where it answers."""
 
     answer: Answer | None = None
-
-    def run(self, command: Command, on_output=None) -> Outcome:
-        return super().run(replace(command, root=False))
 
     def request(self, *_: object, **__: object) -> Answer:
         if self.answer is None:
@@ -144,6 +140,14 @@ def test_a_profile_that_believes_in_a_total_is_refused_with_both(scene):
     assert plan.first_obstacle.guard == "proof"
     assert "says GB total" in plan.first_obstacle.blocked
     assert "says GB per rank" in plan.first_obstacle.blocked
+
+
+def test_a_flag_that_the_nodes_release_does_not_have_is_refused_with_the_nearest(scene):
+    flags = (Flag(name="hicache_sise", value=48, unit="GB", scope="per-rank"),)
+    plan, _ = scene.operation("launch", profile=asking(flags=flags)).prepare()
+    assert plan.first_obstacle.guard == "proof"
+    assert "has no flag hicache_sise" in plan.first_obstacle.blocked
+    assert "hicache_size" in plan.first_obstacle.blocked
 
 
 def run(operation: Operation, situation, *steps: str):

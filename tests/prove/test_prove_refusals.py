@@ -14,8 +14,7 @@ from fleetops.steps.support.base import Situation
 from fleetops.steps.support.launching import budget_for, launch_values
 
 NO_SUCH = Explanation(
-    flag="hicache_size", engine="sglang", version="0.4.4", verdict="no-such-flag",
-    unproven_because="sglang 0.4.4 declares no hicache_size; the nearest is hicache_ratio",
+    flag="hicache_size", engine="sglang", version="0.4.4", verdict="no-such-flag", notes=("did you mean hicache_ratio?",)
 )  # fmt: skip
 
 
@@ -72,7 +71,7 @@ def test_what_is_not_proven_is_refused_with_the_place_where_the_trail_was_lost()
 def test_a_flag_that_the_release_does_not_have_is_refused_with_the_nearest():
     step = planned(launching(asking(), NO_SUCH))
     assert step.guard == "proof"
-    assert "the nearest is hicache_ratio" in step.blocked
+    assert "SGLang 0.4.4 on node-174 has no flag hicache_size; did you mean hicache_ratio?" in step.blocked
 
 
 def test_a_proof_that_is_missing_among_others_is_refused():
@@ -101,7 +100,7 @@ def test_another_engines_flag_is_refused_by_what_the_source_says():
 
 def test_a_size_that_is_no_flag_of_this_engine_is_looked_for_in_its_source_too():
     flags = (Flag(name="kv_offloading_size", value=48, unit="GiB", scope="total"),)
-    absent = replace(NO_SUCH, flag="kv_offloading_size", unproven_because=None)
+    absent = replace(NO_SUCH, flag="kv_offloading_size", notes=())
     step = planned(launching(profile(flags=flags), absent))
     assert "has no flag kv_offloading_size" in step.blocked
 

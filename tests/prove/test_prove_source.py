@@ -41,12 +41,7 @@ def running(
         {ENGINE_SOURCE: EngineSource(engine="sglang", version="0.5.9", folder=str(found))} if found else {}
     )
     situation = launching(profile, facts=facts, node=replace(NODE, source=named))
-    return source_to_run(situation, profile, as_root(session))
-
-
-def as_root(session: LocalSession):
-    """Root here is whoever runs the tests."""
-    return lambda command: session.run(replace(command, root=False))
+    return source_to_run(situation, profile, session.run)
 
 
 def test_what_was_found_and_is_imported_is_read(site):
@@ -135,7 +130,7 @@ def test_secrets_of_the_environment_never_stand_in_an_argv(site):
     package, session = site("one"), LocalSession()
     profile = asking(command=PYTHON, environment={"PYTHONPATH": str(package.parent), "HF_TOKEN": "s3cret"})
     situation = launching(profile, node=replace(NODE, source=str(package)))
-    source_to_run(situation, profile, as_root(session))
+    source_to_run(situation, profile, session.run)
     assert not any("s3cret" in word for command in session.ran for word in command.argv)
 
 
@@ -145,7 +140,7 @@ def test_a_profile_for_another_engine_than_the_nodes_is_looked_up_by_its_own_pac
     (package / "__init__.py").touch()
     profile = asking(engine="vllm", command=PYTHON, environment={"PYTHONPATH": str(package.parent)})
     facts = {ENGINE_SOURCE: EngineSource(engine="sglang", version="0.5.9", folder="/root/sglang")}
-    seen = source_to_run(launching(profile, facts=facts), profile, as_root(LocalSession()))
+    seen = source_to_run(launching(profile, facts=facts), profile, LocalSession().run)
     assert (seen.source.engine, seen.source.folder) == ("vllm", str(package))
 
 
@@ -173,6 +168,6 @@ def test_the_models_config_is_read_with_it(site, tmp_path):
             flag: Explanation(flag=flag, engine="sglang", version="0.5.9", verdict="proven") for flag in flags
         }
 
-    after = prove(launching(profile, facts={ENGINE_SOURCE: found}), as_root(LocalSession()), explain)
+    after = prove(launching(profile, facts={ENGINE_SOURCE: found}), LocalSession().run, explain)
     assert after.model_config == {"num_hidden_layers": 61}
     assert read == [str(package)]

@@ -88,8 +88,8 @@ def _objection(flag: Flag, situation: Situation, profile: Profile) -> tuple[tupl
         return (), f"what {name} means has not been read from the source on {node}", explain
     release = release_of(proof)
     if proof.verdict == "no-such-flag":
-        why = proof.unproven_because or f"{release} on {node} has no flag {name}"
-        return (), why, f"mend the flag's name or its engine in profile {profile.name}; {explain}"
+        told = "; ".join((f"{release} on {node} has no flag {name}", *proof.notes))
+        return (), told, f"mend the flag's name or its engine in profile {profile.name}"
     if not proof.is_proven:
         why = f"what {name} means in {release} is not proven: {proof.unproven_because or 'the trail is lost'}"
         return tuple(trail(proof)), why, f'{explain}; --waive proof="reason" launches on the profile\'s word'
