@@ -180,13 +180,13 @@ def _sizes(answers: list[NodeAnswer], width: int | None) -> Iterator[Text]:
 def _size(size: NodeSize, *, several: bool) -> str:
     here = "" if several else " on this node"
     there = f"{size.ranks} ranks, {show_gb(size.available_bytes)} available"
-    fits = "" if size.fits is None else f"{size.fits} fits" if size.fits else "nothing fits now"
+    fits = "" if size.fits is None else f"{size.fits} fits" if size.fits else "Nothing fits now"
     if size.asked is None or size.asked_bytes is None:
         return f"{fits}{here} ({there})." if fits else f"{there}{here}."
     means = f"{size.asked:g} means {show_gb(size.asked_bytes)}{here} ({there})"
     if size.fits is not None and size.asked <= size.fits:
         return f"{means}, and fits."
-    return f"{means}{fits and f', {fits}'}."
+    return f"{means}. {fits}." if fits else f"{means}."
 
 
 def _silences(report: ExplainReport) -> tuple[Folded[tuple[str, str, bool]], ...]:

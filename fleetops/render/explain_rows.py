@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -17,7 +17,7 @@ PROSE_WIDTH = 100
 """Sentences are no wider, however wide the terminal."""
 
 _INDENT, _GAP = 2, 3
-_LEAST_TEXT = 34
+_LEAST_TEXT, _MOST_TEXT = 34, 44
 _WORDS: dict[Role, str] = {
     "declaration": "declared",
     "read": "read",
@@ -48,18 +48,32 @@ def walk(explanation: Explanation, width: int | None) -> tuple[list[Text], list[
     """
     found = explanation.pools
     tells_more = len(found) > 1 or any(pool.share == "part" or pool.when != ALWAYS for pool in found)
-    way = [_step(place) for place in explanation.proof]
+    way = _merged([_step(place) for place in explanation.proof])
     widest = max((len(pool.name) for pool in found), default=0)
     ends = [
         _end(pool, "" if number else "pools", widest)
         for number, pool in enumerate(found if tells_more else ())
     ]
     column = _column([*way, *ends], width)
-    rows = [[line for step in steps for line in _row(step, column, width)] for steps in (way, ends)]
+    rows = [
+        [line for step in steps for line in _row(step, (column, _note_column(column, steps)), width)]
+        for steps in (way, ends)
+    ]
     if (explanation.simultaneous or 1) > 1:
         worst = f"at worst {explanation.simultaneous} at once, each the whole value"
         rows[1] += row("" if ends else "pools", worst, width, style="bold")
     return rows[0], rows[1]
+
+
+def _merged(steps: Sequence[_Step]) -> list[_Step]:
+    """What happens in one line of source is one row: as the last of it, with all that it makes of the value."""
+    merged: list[_Step] = []
+    for step in steps:
+        notes = [step.note] if step.note != step.word else []
+        if merged and merged[-1].place == step.place:
+            notes = [merged.pop().note, *notes]
+        merged.append(replace(step, note=", ".join(note for note in dict.fromkeys(notes) if note)))
+    return merged
 
 
 def _step(place: Place) -> _Step:
@@ -85,19 +99,27 @@ def _column(steps: Sequence[_Step], width: int | None) -> int:
     return AT + max(whole, default=0) + _GAP
 
 
-def _row(step: _Step, column: int, width: int | None) -> Iterator[Text]:
+def _note_column(column: int, steps: Sequence[_Step]) -> int:
+    """Where the notes begin; behind a text that is longer than most, one stands further right."""
+    texts = [cell_len(step.text) for step in steps if step.note]
+    return column + min(max(texts, default=0), _MOST_TEXT) + _GAP
+
+
+def _row(step: _Step, columns: tuple[int, int], width: int | None) -> Iterator[Text]:
+    column, note_at = columns
     line = labelled(step.word).append(step.place)
     room = None if width is None else width - column
     if line.cell_len + _GAP > column or (room is not None and cell_len(step.text) > room < _LEAST_TEXT):
         yield line
-        line, room = Text(" " * (AT + 2)), (width or 0) - AT - 2
+        line, room, note_at = Text(" " * (AT + 2)), (width or 0) - AT - 2, 0
     else:
         _pad(line, column)
-    text = _cut(step.text, room)
     at = line.cell_len + 2
-    line.append_text(text)
-    if step.note and (width is None or line.cell_len + _GAP + cell_len(step.note) <= width):
-        yield line.append(" " * _GAP).append(step.note, style="dim")
+    line.append_text(_cut(step.text, room))
+    left = None if width is None else width - cell_len(step.note)
+    if step.note and (left is None or line.cell_len + _GAP <= left):
+        aligned = max(line.cell_len + _GAP, note_at)
+        yield _pad(line, aligned if left is None else min(aligned, left)).append(step.note, style="dim")
     else:
         yield line
         yield from prose(step.note, at, width, style="dim")

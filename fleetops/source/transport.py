@@ -149,6 +149,6 @@ def with_nearest(explained: Explanation, declared: Iterable[str]) -> Explanation
     """With the nearest flags that there are, where there is no such flag."""
     if explained.verdict != "no-such-flag":
         return explained
-    near = difflib.get_close_matches(explained.flag, sorted(declared), n=3)
-    told = f"did you mean {' or '.join(near)}?" if near else "no flag of it has a name like that"
+    near = difflib.get_close_matches(explained.flag, sorted(declared), n=3, cutoff=0.7)
+    told = f"did you mean {' or '.join(near)}?" if near else "no flag has a name like that"
     return replace(explained, notes=(*explained.notes, told))
