@@ -9,6 +9,7 @@ from fleetops.model.kv import Beside
 from fleetops.model.units import GB, GIB, MB, MIB, show_gb
 
 STATED = "as the profile states, not proven from source"
+_COUNTED = {"ratio": "x the device pool", "fraction": "of the whole"}
 UNIT_BYTES: dict[str, int] = {"GB": GB, "GiB": GIB, "MB": MB, "MiB": MIB, "bytes": 1}
 
 
@@ -100,7 +101,9 @@ class FlagSize:
     def arithmetic(self) -> str:
         """`8 x 300 GB`, with the pools where there are several."""
         value = "?" if self.value is None else f"{self.value:g}"
-        number = f"{value} {self.meaning.unit}" if self.meaning.unit else value
+        number = (
+            f"{value} {_COUNTED.get(self.meaning.unit, self.meaning.unit)}" if self.meaning.unit else value
+        )
         if self.meaning.pools > 1:
             number = f"{self.meaning.pools} pools x {number}"
         per_rank = self.meaning.scope == "per-rank"

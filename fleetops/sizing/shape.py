@@ -52,12 +52,17 @@ class Shape:
     one_window_pool: bool = False
 
 
-def shape_of(flags: Mapping[str, FlagValue], *, engine: str, version: str, ranks: int) -> Shape:
-    """The shape of a launch with these flags (names with underscores) and so many ranks on this node."""
+def shape_of(
+    flags: Mapping[str, FlagValue], *, engine: str, version: str, ranks: int, tensor: int | None = None
+) -> Shape:
+    """The shape of a launch with these flags (names with underscores) and so many ranks on this node.
+
+    `tensor` is the tensor-parallel size where no flag says it; without it, this node's ranks are all there are.
+    """
     pipeline = _whole(flags, "pipeline") or 1
     data = (_whole(flags, "data") or 1) if flags.get("enable_dp_attention") else 1
     context = _whole(flags, "context") or 1
-    tensor = _whole(flags, "tensor") or max(1, ranks // pipeline)
+    tensor = _whole(flags, "tensor") or tensor or max(1, ranks // pipeline)
     return Shape(
         engine=engine,
         version=version,

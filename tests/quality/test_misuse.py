@@ -32,6 +32,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "reset-gpus": ("HOST", "--dry-run"),
     "run": ("HOST", "--", "true"),
     "runs": (),
+    "size": ("--profile", "hicache48", "HOST"),
     "trust": ("HOST",),
 }
 NEED_NO_INVENTORY = {"lab"}

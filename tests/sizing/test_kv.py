@@ -1,12 +1,11 @@
 """KV-cache arithmetic against numbers had by running SGLang's own classes, release by release (exact to the token)."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sizing_cases import model
 
 from fleetops.model.kv import HostPool
 from fleetops.sizing.kv import kv_cache
@@ -14,12 +13,7 @@ from fleetops.sizing.pools import block_pool, host_pool, host_pool_by_ratio
 from fleetops.sizing.releases import at_least, release_key
 from fleetops.sizing.shape import Shape, shape_of
 
-MODELS = Path(__file__).parent / "models"
 OLD, NEW = ("0.4.8", "0.5.4"), ("0.5.5.post3", "0.5.9", "0.5.13", "0.5.23")
-
-
-def model(name, **changes):
-    return {**json.loads((MODELS / f"{name}.json").read_text()), **changes}
 
 
 def cache(name, tensor=1, version="0.5.9", kv_dtype="auto", **more):

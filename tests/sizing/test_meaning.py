@@ -1,35 +1,20 @@
 """From a proof to a meaning: how often this model takes the number, and what comes on top of it."""
 
-import json
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
+from sizing_cases import KV_POOL, model, proof
 
-from fleetops.model.proof import Explanation, Place, Pool
+from fleetops.model.proof import Place, Pool
 from fleetops.sizing.meaning import meaning_of
 from fleetops.sizing.shape import Shape
 
-MODELS = Path(__file__).parent / "models"
-KV = Pool(file="srt/mem_cache/memory_pool_host.py", line=159, name="HostKVCache")
+KV = KV_POOL
 MAMBA = Pool(
     file="srt/mem_cache/memory_pool_host.py", line=1222, name="MambaPoolHost", when="hybrid Mamba models"
 )
 PLAIN = ("llama-3.1-70b", "deepseek-v3", "gemma-3-27b")
-
-
-def model(name, **changes):
-    return {**json.loads((MODELS / f"{name}.json").read_text()), **changes}
-
-
-def proof(version="0.5.9", pools=(KV,), simultaneous=1, **fields):
-    return Explanation(
-        **{
-            "flag": "hicache_size", "engine": "sglang", "version": version, "verdict": "proven", "unit": "GB",
-            "scope": "per-rank", "pools": pools, "simultaneous": simultaneous, **fields,
-        }
-    )  # fmt: skip
 
 
 def meant(explanation, name=None, **shape):
@@ -58,9 +43,11 @@ def test_a_proof_of_an_unknown_unit_has_none():
 
 # Pools: hybrid models took it twice from 0.5.10 on, and with both kinds three times in 0.5.16.
 
-TWICE = proof("0.5.13", pools=(KV, MAMBA), simultaneous=2)
-THRICE = proof("0.5.16", pools=(KV, MAMBA), simultaneous=3)
-SPLIT = proof("0.5.17", pools=(replace(KV, share="part"), replace(MAMBA, share="part")), simultaneous=1)
+TWICE = proof(version="0.5.13", pools=(KV, MAMBA), simultaneous=2)
+THRICE = proof(version="0.5.16", pools=(KV, MAMBA), simultaneous=3)
+SPLIT = proof(
+    version="0.5.17", pools=(replace(KV, share="part"), replace(MAMBA, share="part")), simultaneous=1
+)
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -128,12 +115,12 @@ def labels(found):
 )
 def test_the_indexers_pool_comes_on_top_from_0_5_11(version, kv_dtype, share):
     """150 GB with an fp8 store brought 34.38 GB (sglang PR #29263); a type that is not settled counts at its worst."""
-    found = labels(meant(proof(version), "deepseek-v3.2", kv_dtype=kv_dtype))
+    found = labels(meant(proof(version=version), "deepseek-v3.2", kv_dtype=kv_dtype))
     assert found == ({"DSA": share} if share else {})
 
 
 def test_a_model_without_an_indexer_brings_none():
-    assert meant(proof("0.5.11"), "deepseek-v3").beside == ()
+    assert meant(proof(version="0.5.11"), "deepseek-v3").beside == ()
 
 
 @pytest.mark.parametrize(
@@ -148,21 +135,21 @@ def test_a_model_without_an_indexer_brings_none():
     ],
 )
 def test_a_draft_of_the_models_own_comes_on_top_until_it_is_packed(version, speculative, share):
-    found = labels(meant(proof(version), "deepseek-v3", speculative=speculative))
+    found = labels(meant(proof(version=version), "deepseek-v3", speculative=speculative))
     assert found == ({"draft": share} if share else {})
 
 
 def test_a_draft_model_of_its_own_needs_its_config():
     shape = Shape(speculative="EAGLE3", draft="/models/draft", tensor=8)
     target, draft = model("llama-3.1-70b"), model("llama-3.1-8b", num_hidden_layers=1)
-    known = meaning_of(proof("0.5.11"), model_config=target, shape=shape, draft_config=draft)
+    known = meaning_of(proof(version="0.5.11"), model_config=target, shape=shape, draft_config=draft)
     assert labels(known) == {"draft": Fraction(1, 80)}
-    assert labels(meaning_of(proof("0.5.11"), model_config=target, shape=shape)) == {"draft": None}
+    assert labels(meaning_of(proof(version="0.5.11"), model_config=target, shape=shape)) == {"draft": None}
 
 
 def test_other_flags_and_engines_bring_no_pools_on_top():
-    assert meant(proof("0.5.11", flag="cpu_offload_gb", unit="GiB"), "deepseek-v3.2").beside == ()
-    assert meant(proof("0.33.0", engine="vllm", flag="kv_offloading_size"), "deepseek-v3.2").beside == ()
+    assert meant(proof("cpu_offload_gb", "0.5.11", unit="GiB"), "deepseek-v3.2").beside == ()
+    assert meant(proof("kv_offloading_size", "0.33.0", engine="vllm"), "deepseek-v3.2").beside == ()
 
 
 def test_without_pools_the_arithmetics_own_line_is_named():
