@@ -23,8 +23,8 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
         title="arm the memory guard",
         host=situation.node_name,
         detail=(
-            f"below {floor} of MemAvailable or of its cgroup's room it ends the service; {1 / INTERVAL_S:.0f} looks a second;"
-            f" disarmed after the watch, by itself after {minutes:.0f} min"
+            f"ends the service below {floor} of MemAvailable or cgroup room; {1 / INTERVAL_S:.0f} looks a second,"
+            f" until the watch ends ({minutes:.0f} min at most)"
         ),
         actions=(_action(situation),),
     )
@@ -60,9 +60,10 @@ def _refused(situation: Situation, why: str) -> Refused:
 
 
 def _told(seen: MemoryGuard) -> str:
-    parts = ["locked in memory", *seen.notes] if seen.locked else list(seen.notes)
+    """What it could not do for its own safety is named; why stands in its log."""
+    weak = [note.partition(":")[0] for note in seen.notes]
     there = f"floor {show_gb(seen.floor_bytes)}, {show_gb(seen.lowest_bytes)} there ({seen.lowest_bound})"
-    return "; ".join([there, *parts])
+    return ", ".join([there, *(["locked in memory"] if seen.locked else []), *weak])
 
 
 def _action(situation: Situation) -> Action:

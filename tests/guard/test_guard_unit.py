@@ -222,7 +222,7 @@ def test_the_plan_says_where_it_will_run_and_what_it_may_take():
 
 def test_the_plan_arms_the_guard_for_that_very_start():
     plan = ARM.plan(situation(record=None), ARM.settle({}))
-    assert "below 16 GB of MemAvailable" in plan.detail
+    assert "ends the service below 16 GB of MemAvailable" in plan.detail
     command = plan.actions[0].command
     settings = json.loads(next(word for word in command.argv if word.startswith('{"run_id"')))
     start_argv = START.plan(situation(record=None), START.settle({})).actions[0].command.argv

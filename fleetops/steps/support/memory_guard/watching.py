@@ -61,6 +61,9 @@ def check_guard(desk: Desk, *, ready: bool) -> None:
         seen = look_at_guard(desk, own.run_id)
     except Unreachable:
         return  # the service's log is asked for at once, and says so itself
+    except StepFailed as error:
+        desk.tell(error.message)  # not known is no reason to act
+        return
     if seen and (seen.killed or seen.alive):
         if seen.killed:
             raise StepFailed(_story(own, seen, seen.killed), host=desk.situation.node_name)
