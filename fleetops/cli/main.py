@@ -107,7 +107,7 @@ def run(argv: Sequence[str], world: World) -> Exit:
         if not argv:
             world.stderr.write(build_parser().format_help())
             return Exit.USAGE
-        args = build_parser().parse_args(argv)
+        args = build_parser().parse_args(_reworded(argv))
         return Exit(args.execute(args, world))
     except FleetopsError as error:
         _report(error, world, wants_json=wants_json)
@@ -127,6 +127,13 @@ def run(argv: Sequence[str], world: World) -> Exit:
         return Exit.FAILED
     except Exception as error:  # noqa: BLE001 - the last wall: a traceback goes to a file, not to the user
         return _defective(error, world, wants_json=wants_json)
+
+
+def _reworded(argv: Sequence[str]) -> list[str]:
+    """The command line as argparse takes it, where a subcommand's own words could pass for its options."""
+    command = next((one for one in subcommands() if one.NAME == argv[0]), None)
+    reword = getattr(command, "reword", None)
+    return [argv[0], *reword(argv[1:])] if reword else list(argv)
 
 
 def _defective(error: Exception, world: World, *, wants_json: bool) -> Exit:

@@ -55,10 +55,7 @@ def walk(explanation: Explanation, width: int | None) -> tuple[list[Text], list[
         for number, pool in enumerate(found if tells_more else ())
     ]
     column = _column([*way, *ends], width)
-    rows = [
-        [line for step in steps for line in _row(step, (column, _note_column(column, steps)), width)]
-        for steps in (way, ends)
-    ]
+    rows = [list(_lay_out(steps, column, width)) for steps in (way, ends)]
     if (explanation.simultaneous or 1) > 1:
         worst = f"at worst {explanation.simultaneous} at once, each the whole value"
         rows[1] += row("" if ends else "pools", worst, width, style="bold")
@@ -88,41 +85,47 @@ def _end(pool: Pool, word: str, widest: int) -> _Step:
 
 
 def _column(steps: Sequence[_Step], width: int | None) -> int:
-    """Where the source begins. Where a narrow terminal has no room behind the longest places, theirs goes below."""
-    places = [cell_len(step.place) for step in steps]
-    widest = AT + max(places, default=0) + _GAP
-    if width is None or width - widest >= _LEAST_TEXT:
-        return widest
-    whole = [
-        at for at, step in zip(places, steps, strict=True) if AT + at + _GAP + cell_len(step.text) <= width
-    ]
-    return AT + max(whole, default=0) + _GAP
+    """Where the source begins: behind the longest place, or where the whole takes fewer lines on a narrow terminal."""
+    columns = sorted({AT + cell_len(step.place) + _GAP for step in steps}, reverse=True)
+    if width is None:
+        return columns[0] if columns else AT
+    return min(columns, key=lambda column: len(list(_lay_out(steps, column, width))), default=AT)
 
 
-def _note_column(column: int, steps: Sequence[_Step]) -> int:
-    """Where the notes begin; behind a text that is longer than most, one stands further right."""
+def _lay_out(steps: Sequence[_Step], column: int, width: int | None) -> Iterator[Text]:
+    """The rows, their source at `column`; the notes in a column of their own, further right behind a long text."""
     texts = [cell_len(step.text) for step in steps if step.note]
-    return column + min(max(texts, default=0), _MOST_TEXT) + _GAP
+    note_at = column + min(max(texts, default=0), _MOST_TEXT) + _GAP
+    if width is not None:
+        note_at = min(note_at, width - max((cell_len(step.note) for step in steps), default=0))
+    for step in steps:
+        line = labelled(step.word).append(step.place)
+        if _fits_beside(step, line, column, width):
+            yield from _with_source(_pad(line, column), step, note_at, width)
+        else:
+            yield line
+            yield from _with_source(Text(" " * (AT + 2)), step, 0, width)
 
 
-def _row(step: _Step, columns: tuple[int, int], width: int | None) -> Iterator[Text]:
-    column, note_at = columns
-    line = labelled(step.word).append(step.place)
-    room = None if width is None else width - column
-    if line.cell_len + _GAP > column or (room is not None and cell_len(step.text) > room < _LEAST_TEXT):
-        yield line
-        line, room, note_at = Text(" " * (AT + 2)), (width or 0) - AT - 2, 0
-    else:
-        _pad(line, column)
-    at = line.cell_len + 2
-    line.append_text(_cut(step.text, room))
+def _fits_beside(step: _Step, line: Text, column: int, width: int | None) -> bool:
+    """Whether the source has room beside its place, and its note below it; where there is no note, it may be cut."""
+    if line.cell_len + _GAP > column:
+        return False
+    if width is None:
+        return True
+    least = cell_len(step.text) if step.note else min(cell_len(step.text), _LEAST_TEXT)
+    return width - column >= max(least, cell_len(step.note) + 2)
+
+
+def _with_source(line: Text, step: _Step, note_at: int, width: int | None) -> Iterator[Text]:
+    at = line.cell_len
+    line.append_text(_cut(step.text, None if width is None else width - at))
     left = None if width is None else width - cell_len(step.note)
     if step.note and (left is None or line.cell_len + _GAP <= left):
-        aligned = max(line.cell_len + _GAP, note_at)
-        yield _pad(line, aligned if left is None else min(aligned, left)).append(step.note, style="dim")
+        yield _pad(line, max(line.cell_len + _GAP, note_at)).append(step.note, style="dim")
     else:
         yield line
-        yield from prose(step.note, at, width, style="dim")
+        yield from prose(step.note, at + 2, width, style="dim")
 
 
 def _pad(line: Text, to: int) -> Text:

@@ -21,6 +21,7 @@ RUN = "from fleetops.cli.main import entry; entry()"
 
 # One well-formed call of every command; HOST stands for the host. A new command gets a row here.
 CALLS: dict[str, tuple[str, ...]] = {
+    "explain": ("hicache_size", "HOST"),
     "grep-source": ("hicache_size", "HOST"),
     "inventory": ("show", "HOST"),
     "kill": ("HOST", "--dry-run"),
