@@ -9,8 +9,11 @@ from fleetops.model.load import Attempt, Load, TroubleKind
 
 # Below this share of the run, the time in which all streams were busy says little: the whole run is taken instead.
 _LEAST_STEADY = 0.1
-# Above this share of one core, what was measured may be this machine's own pace.
+# Above this share of one core, or of events that arrived together, what was measured may be this machine's own pace.
 _BUSY = 0.8
+_BUNCHED = 0.2
+# Below this share of the usual time between two events of a request, the second was there already.
+_TOGETHER = 0.1
 
 
 @dataclass(frozen=True)
@@ -188,9 +191,19 @@ class Measurement:
         return sum(1 for one in self.whole if not one.events)
 
     @property
+    def bunched(self) -> float:
+        """The share of events that arrived with the one before, as good as: hardly any where reading keeps up."""
+        together = among = 0
+        for one in self.whole:
+            gaps = list(one.gaps_s)
+            together += sum(gap * len(gaps) < _TOGETHER * sum(gaps) for gap in gaps)
+            among += len(gaps)
+        return together / among if among else 0.0
+
+    @property
     def was_held_back(self) -> bool:
-        """Whether this machine was so busy reading that the figures may be its own limit."""
-        return self.wall_s > 0 and self.cpu_s > _BUSY * self.wall_s
+        """Whether the figures may be the limit of this machine, or of the way to the node, and not the service's."""
+        return self.bunched > _BUNCHED or (self.wall_s > 0 and self.cpu_s > _BUSY * self.wall_s)
 
 
 def spread(values: Iterable[float]) -> Spread | None:

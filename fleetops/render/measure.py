@@ -56,7 +56,8 @@ class MeasureScreen(AbstractContextManager["MeasureScreen"]):
             self._seen.popleft()
         done = now.answered + now.failed
         line = Table.grid(padding=(0, 3, 0, 0))
-        bar = ProgressBar(total=now.load.requests, completed=done, width=_BAR)
+        each = now.load.output_tokens
+        bar = ProgressBar(total=now.load.requests * each, completed=max(now.tokens, done * each), width=_BAR)
         line.add_row("  measuring", bar, *(Text(word) for word in self._words(now, done)))
         return line
 
@@ -99,7 +100,7 @@ def _figures(found: Measurement) -> Text:
         ("between tokens", _median(between), _p99(between)),
         ("prompts", *_tokens(found.prompt_lengths)),
         ("answers", *_tokens(found.output_lengths)),
-        ("requests", answered, f"answered in {_seconds(found.wall_s)}"),
+        ("requests", answered, f"answered, in {_seconds(found.wall_s)}"),
     ]
     shown = [row for row in rows if row[1]]
     return columns(shown, right=(1,), indent=2)
@@ -116,7 +117,11 @@ def _notes(target: Target, found: Measurement) -> list[str]:
     """What has to be known to read the figures rightly."""
     notes = []
     if found.interrupted:
-        notes.append("interrupted: these are the figures so far")
+        notes.append(
+            "interrupted: these are the figures so far"
+            if found.whole
+            else "interrupted before any request had ended: there are no figures yet"
+        )
     if target.others and _is_busy(target.others):
         notes.append(f"{_served(target.others)}: both shared the service")
     if found.output_lengths and found.output_lengths.shortest < found.load.output_tokens:
@@ -138,7 +143,8 @@ def _notes(target: Target, found: Measurement) -> list[str]:
         )
     if found.was_held_back:
         notes.append(
-            "this machine was as busy reading as it can be: the figures may be its own limit, not the service's"
+            f"{found.bunched:.0%} of the tokens arrived together with the one before: the figures may be the limit of "
+            "this machine or of the way to the node, not the service's"
         )
     return notes
 
@@ -174,6 +180,7 @@ def measure_json(target: Target, found: Measurement) -> dict[str, Any]:
         "tokens_per_event": found.tokens_per_event or None,
         "not_streamed": found.not_streamed,
         "way_s": found.way_s,
+        "bunched": found.bunched,
         "held_back": found.was_held_back,
         "others": {"running": target.others.running, "waiting": target.others.waiting}
         if target.others

@@ -195,3 +195,10 @@ def test_cached_tokens_are_added_up_and_unknown_where_nobody_tells():
 def test_a_machine_that_is_busy_reading_says_so():
     assert measured(answered(0.0, 10.0), cpu_s=9.0).was_held_back
     assert not measured(answered(0.0, 10.0), cpu_s=2.0).was_held_back
+
+
+def test_tokens_that_arrive_in_bunches_say_so_too():
+    found = measured(answered(0.0, 1.0, 1.0, 1.0, 1.1, 1.1))
+    assert found.bunched == pytest.approx(3 / 4)
+    assert found.was_held_back
+    assert measured(answered(0.0, 1.0, 1.1, 1.2)).bunched == 0
