@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 from fleetops.cli.world import World
 from fleetops.model.errors import UsageError
 from fleetops.model.exit import Exit
-from fleetops.model.load import STANDARD, Load
+from fleetops.model.standard import CONCURRENCY, OUTPUT_TOKENS, PROMPT_TOKENS, WAVES
 
 if TYPE_CHECKING:
     from fleetops.model.fleet import Inventory, Node, Profile
+    from fleetops.model.load import Load
 
 NAME = "measure"
 SUMMARY = "put a load on a node's service and show its rates and delays"
 
 _MOST_STREAMS = 1024
 _MOST_TOKENS = 2_000_000
-_WAVES = STANDARD.requests // STANDARD.concurrency
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,17 +27,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--concurrency",
         type=_streams,
         metavar="N",
-        help=f"requests under way at once (default {STANDARD.concurrency})",
+        help=f"requests under way at once (default {CONCURRENCY})",
     )
     for name, what, usual in (
-        ("--prompt-tokens", "length of each prompt", STANDARD.prompt_tokens),
-        ("--output-tokens", "length of each answer", STANDARD.output_tokens),
+        ("--prompt-tokens", "length of each prompt", PROMPT_TOKENS),
+        ("--output-tokens", "length of each answer", OUTPUT_TOKENS),
     ):
         load.add_argument(
             name, type=_tokens, default=usual, metavar="N", help=f"{what} (default %(default)s)"
         )
     load.add_argument(
-        "--requests", type=_count, metavar="N", help=f"how many in all (default {_WAVES} for each stream)"
+        "--requests", type=_count, metavar="N", help=f"how many in all (default {WAVES} for each stream)"
     )
     load.add_argument(
         "--seed",
@@ -97,19 +97,21 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     return exit_code(found)
 
 
-def _load(args: argparse.Namespace) -> Load:
+def _load(args: argparse.Namespace) -> "Load":
     """The load as asked for; what is left open follows from the rest. Raises UsageError."""
+    from fleetops.model.load import Load
+
     if args.concurrency and args.requests and args.requests < args.concurrency:
         raise UsageError(
             f"{args.requests} requests cannot keep {args.concurrency} streams busy",
-            hint=f"--requests {args.concurrency * _WAVES}, or fewer streams",
+            hint=f"--requests {args.concurrency * WAVES}, or fewer streams",
         )
-    concurrency = args.concurrency or min(STANDARD.concurrency, args.requests or STANDARD.concurrency)
+    concurrency = args.concurrency or min(CONCURRENCY, args.requests or CONCURRENCY)
     return Load(
         concurrency=concurrency,
         prompt_tokens=args.prompt_tokens,
         output_tokens=args.output_tokens,
-        requests=args.requests or concurrency * _WAVES,
+        requests=args.requests or concurrency * WAVES,
     )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from fleetops.model import standard
+
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
@@ -29,7 +31,12 @@ class Load:
 SHORT = Load(concurrency=8, prompt_tokens=32, output_tokens=64, requests=24)
 """What every launch measures: seconds on any machine that is fit to serve."""
 
-STANDARD = Load(concurrency=8, prompt_tokens=512, output_tokens=256, requests=48)
+STANDARD = Load(
+    concurrency=standard.CONCURRENCY,
+    prompt_tokens=standard.PROMPT_TOKENS,
+    output_tokens=standard.OUTPUT_TOKENS,
+    requests=standard.CONCURRENCY * standard.WAVES,
+)
 """What `fleetops measure` and `launch --measure` ask for where nothing else is said."""
 
 
