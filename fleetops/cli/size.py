@@ -105,11 +105,7 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     if output.wants_json:
         output.json(sizes_json(found))
     else:
-        for line in sizes_screen(found, output.width if output.is_terminal else None).split(
-            "\n", allow_blank=True
-        ):
-            line.rstrip()
-            output.show(line if output.is_terminal else line.plain)
+        output.lines(sizes_screen(found, output.width if output.is_terminal else None))
     return exit_code(found)
 
 
@@ -205,13 +201,15 @@ def _alone(args: argparse.Namespace, world: World, output: "Output", proofs: "Pr
 
 def _given(args: argparse.Namespace, world: World, tree: "LocalTree | None", proofs: "Proofs") -> "Given":
     """What the options say."""
+    from functools import cache
+
     from fleetops.fleet.explain import explain_tree, flag_name
     from fleetops.fleet.size_given import Given
 
     return Given(
         flag=flag_name(args.flag) if args.flag else None,
         settings=_settings(args),
-        explain=(lambda flag: explain_tree(tree, flag, proofs)) if tree else None,
+        explain=cache(lambda flag: explain_tree(tree, flag, proofs)) if tree else None,
         config=_config(world, args.model_config),
         draft_config=_config(world, args.draft_config),
         available_bytes=args.available,

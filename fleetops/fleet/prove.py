@@ -14,6 +14,7 @@ from fleetops.model.errors import FleetopsError
 from fleetops.model.fact import Missing
 from fleetops.model.fleet import Profile
 from fleetops.model.proof import Explanation
+from fleetops.sizing.shape import profile_shape
 from fleetops.source.packages import package
 from fleetops.source.transport import Ask, Files, ProofCache, explain_remotely, read_digest
 from fleetops.steps.support.base import Situation
@@ -65,15 +66,18 @@ def prove(situation: Situation, ask: Ask, explain: Explain) -> Situation:
     try:
         running = source_to_run(situation, profile, ask)
         config = situation.model_config or read_model_config(profile, ask)
+        draft = situation.draft_config or read_draft_config(profile, ask)
     except FleetopsError as error:
-        running, config = Running(doubt=error.message), situation.model_config
-    proofs = _explained([flag.name for flag in wanted], profile, running, ask, explain)
-    return replace(situation, proofs=proofs, proof_note=running.note, model_config=config)
+        running = Running(doubt=error.message)
+        config, draft = situation.model_config, situation.draft_config
+    proofs = explained([flag.name for flag in wanted], profile, running, ask, explain)
+    return replace(situation, proofs=proofs, proof_note=running.note, model_config=config, draft_config=draft)
 
 
-def _explained(
+def explained(
     flags: Sequence[str], profile: Profile, running: Running, ask: Ask, explain: Explain
 ) -> Mapping[str, Explanation]:
+    """What the source that would run shows of the flags; where that cannot be said, unproven, with the reason."""
     why = running.doubt
     if running.source and not why:
         try:
@@ -201,3 +205,9 @@ def read_model_config(profile: Profile, ask: Ask) -> Mapping[str, Any] | None:
     fact = model_config.fact(profile.model, given.get("HF_HUB_CACHE") or (f"{home}/hub" if home else ""))
     found = fact.read(ask(replace(fact.command, root=True)))
     return None if isinstance(found, Missing) else found.config
+
+
+def read_draft_config(profile: Profile, ask: Ask) -> Mapping[str, Any] | None:
+    """The same of the draft model that the profile's flags name; None where they name none."""
+    draft = profile_shape(profile).draft
+    return read_model_config(replace(profile, model=draft), ask) if draft else None

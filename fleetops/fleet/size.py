@@ -8,10 +8,18 @@ from typing import Any, Protocol
 from fleetops.checks import judge
 from fleetops.fleet.observe import observe
 from fleetops.fleet.probe import Memory, silence
-from fleetops.fleet.prove import explain_with, read_model_config, source_to_run
+from fleetops.fleet.prove import (
+    Running,
+    explain_with,
+    explained,
+    read_draft_config,
+    read_model_config,
+    source_to_run,
+)
 from fleetops.fleet.read import Sessions
-from fleetops.fleet.size_given import Given, ranks_of, sized_flags
+from fleetops.fleet.size_given import Given, sized_flags
 from fleetops.model.command import Command, Outcome
+from fleetops.model.engine import ENGINE_SOURCE
 from fleetops.model.errors import FleetopsError
 from fleetops.model.exit import Exit, worst
 from fleetops.model.finding import Observation
@@ -21,11 +29,11 @@ from fleetops.model.proof import Explanation
 from fleetops.model.record import LaunchRecord
 from fleetops.model.size import DOES_NOT_FIT, FITS, Sizing
 from fleetops.sizing.answer import Question, answer
-from fleetops.sizing.budget import Room, Rooms, rooms
-from fleetops.sizing.shape import shape_of, values_of
+from fleetops.sizing.budget import Room, Rooms
 from fleetops.source.packages import packages
 from fleetops.ssh.fanout import fan_out
 from fleetops.steps.support.base import Situation
+from fleetops.steps.support.launching import ranks_on_node, rooms_for
 from fleetops.store.proofs import Proofs
 
 Ask = Callable[[Command], Outcome]
@@ -111,6 +119,7 @@ def _size_node(
     ask = sessions.session(node).run
     flags = sized_flags(wanted, given.flag)
     config, draft = _configs(wanted, given, ask)
+    found_rooms = _given_rooms(given) if given.available_bytes is not None else rooms_for(situation)
     question = _question(
         wanted,
         replace(
@@ -123,10 +132,16 @@ def _size_node(
         explanations=_explanations(
             situation, wanted, [flag.name for flag in flags], given, ask=ask, proofs=proofs
         ),
-        rooms=_given_rooms(given) if given.available_bytes is not None else _rooms(situation),
+        rooms=found_rooms,
     )
-    available = given.available_bytes or _own_available(observation)
-    found = answer(replace(question, host=node.name, available_bytes=available))
+    found = answer(
+        replace(
+            question,
+            host=node.name,
+            release=_release(observation),
+            available_bytes=given.available_bytes or _own_available(observation, found_rooms),
+        )
+    )
     return replace(found, next=_next(found, given))
 
 
@@ -152,17 +167,14 @@ def _next(found: Sizing, given: Given) -> str:
     return f"fleetops probe {found.host}" if found.host and not found.doubts else ""
 
 
-def _rooms(situation: Situation) -> Rooms:
-    """What there is; for a node on which the service still runs, or has left its traces, what the idle node has."""
-    dirty = bool(situation.attribution.processes) or situation.has(
-        "gpu-memory-held", "leftovers", "memory-low", "memory-missing"
-    )
-    return rooms(situation.observation, idle=dirty)
+def _own_available(observation: Observation, found: Rooms) -> int | None:
+    """What the engine will see on the node itself: the first of the rooms, where its memory could be read."""
+    return found.rooms[0].size_bytes if observation.node_facts.value(MEMORY) and found.rooms else None
 
 
-def _own_available(observation: Observation) -> int | None:
-    memory = observation.node_facts.value(MEMORY)
-    return memory.available_bytes if memory else None
+def _release(observation: Observation) -> str:
+    source = observation.node_facts.value(ENGINE_SOURCE)
+    return source.version if source else ""
 
 
 def _explanations(
@@ -175,24 +187,17 @@ def _explanations(
         return {}
     try:
         running = source_to_run(situation, profile, ask)
-        doubt = running.doubt
-        if running.source and not doubt:
-            return explain_with(proofs)(ask, running.source, names)
     except FleetopsError as error:
-        doubt = error.message
-    lost = Explanation(flag="", engine=profile.engine, version="", verdict="unproven", unproven_because=doubt)
-    return {name: replace(lost, flag=name) for name in names}
+        running = Running(doubt=error.message)
+    return explained(names, profile, running, ask, explain_with(proofs))
 
 
 def _configs(
     profile: Profile, given: Given, ask: Ask
 ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
     """config.json of the model and of its draft, as given or as they lie on the node."""
-    draft = shape_of(values_of(profile.flags), engine=profile.engine, version="", ranks=profile.ranks).draft
     config = given.config or read_model_config(profile, ask)
-    if given.draft_config is not None or not draft:
-        return config, given.draft_config
-    return config, read_model_config(replace(profile, model=draft), ask)
+    return config, given.draft_config or read_draft_config(profile, ask)
 
 
 def _device_tokens(node: Node, profile: Profile, given: Given, records: Records) -> int | None:
@@ -223,7 +228,7 @@ def _question(
         flag=flags[0].name if flags else None,
         explanations=explanations,
         rooms=rooms,
-        ranks=given.ranks or ranks_of(profile),
+        ranks=given.ranks or ranks_on_node(profile),
         tensor=None if given.ranks else profile.ranks,
         config=given.config,
         draft_config=given.draft_config,

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fleetops.engines import engines
 from fleetops.model.errors import UsageError
 from fleetops.model.fleet import AUTO, Flag, FlagValue, HostMemory, Profile
 from fleetops.model.proof import Explanation
@@ -70,12 +69,3 @@ def sized_flags(profile: Profile, asked: str | None) -> tuple[Flag, ...]:
                 f"{one.name}={one.value} is no size", hint="a number from 0 up, or `auto` for what fits"
             )
     return flags
-
-
-def ranks_of(profile: Profile) -> int:
-    """How many ranks the profile has on one node, as its engine counts them where that is known here."""
-    found = next((one for one in engines() if one.name == profile.engine), None)
-    if found is None:
-        return profile.ranks
-    said = {flag.name: str(flag.value) for flag in profile.flags if flag.value is not False}
-    return found.expected_ranks({"tp_size": str(profile.ranks), **said})

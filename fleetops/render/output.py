@@ -7,6 +7,7 @@ from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from fleetops.render.plain import safe
 
@@ -69,6 +70,15 @@ class Output:
             # Rich pads cells to their column's width; nobody wants blanks at the end of a line that is piped on.
             lines = captured.get().split("\n")
             self._stdout.write("\n".join(line.rstrip(" ") for line in lines))
+
+    def lines(self, screen: Text) -> None:
+        """Print a screen line by line, none of them wrapped: a wider one is a command, to be copied in one piece."""
+        for line in screen.split("\n", allow_blank=True):
+            line.rstrip()
+            if self.is_terminal:
+                self._out.print(line, soft_wrap=True)
+            else:
+                self.show(line.plain)
 
     def json(self, body: Mapping[str, Any]) -> None:
         """Print one JSON object. A byte that is no character is spelled out, as it is for a person."""

@@ -38,6 +38,8 @@ class Question:
         ranks: on this node.
         tensor: the tensor-parallel size where no flag says it; None: the ranks of this node are all there are.
         device_tokens: of the GPU pool of one rank, as measured; None where it is not known.
+        host, title: of the node and of the engine, as they are shown.
+        release: of the engine, where no explanation says it.
     """
 
     profile: Profile
@@ -53,6 +55,7 @@ class Question:
     device_tokens: int | None = None
     host: str = ""
     title: str = ""
+    release: str = ""
 
     @property
     def explanation(self) -> Explanation | None:
@@ -62,7 +65,7 @@ class Question:
     @property
     def version(self) -> str:
         """The engine's release, as any of the explanations has it."""
-        return next((one.version for one in self.explanations.values() if one.version), "")
+        return next((one.version for one in self.explanations.values() if one.version), self.release)
 
 
 def answer(question: Question) -> Sizing:

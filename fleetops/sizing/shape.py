@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fleetops.model.fleet import Flag, FlagValue
+from fleetops.model.fleet import Flag, FlagValue, Profile
 
 # Each name with the spellings that SGLang and vLLM have for it.
 _NAMES = {
@@ -77,6 +77,17 @@ def shape_of(
         draft=_text(flags, "draft"),
         dsa_backends=tuple(str(flags[name]) for name in _DSA_BACKENDS if flags.get(name)),
         one_window_pool=bool(flags.get("disable_hybrid_swa_memory")),
+    )
+
+
+def profile_shape(profile: Profile, *, version: str = "", ranks: int | None = None) -> Shape:
+    """The shape of a profile's launch: its ranks are the tensor-parallel size; `ranks` are those on one node."""
+    return shape_of(
+        values_of(profile.flags),
+        engine=profile.engine,
+        version=version,
+        ranks=ranks or profile.ranks,
+        tensor=profile.ranks,
     )
 
 

@@ -27,7 +27,7 @@ class Situation:
         service_ends_before: in a plan: an earlier step ends the service, so its processes will be gone.
         proofs: flag name -> what the source that would run shows of it, for the flags that a launch rests on.
         proof_note: what a person should know of how that source was found.
-        model_config: the model's own config.json, where it was read.
+        model_config: the model's own config.json, where it was read; draft_config: of the draft model that its flags name.
     """
 
     inventory: Inventory
@@ -40,6 +40,7 @@ class Situation:
     proofs: Mapping[str, Explanation] = field(default_factory=dict)
     proof_note: str = ""
     model_config: Mapping[str, Any] | None = None
+    draft_config: Mapping[str, Any] | None = None
 
     @property
     def attribution(self) -> Attribution:

@@ -7,7 +7,7 @@ from fleetops.engines import Engine, engines
 from fleetops.model.errors import Refused
 from fleetops.model.fleet import FlagValue, Profile
 from fleetops.model.sizing import Budget
-from fleetops.sizing.budget import budget, rooms
+from fleetops.sizing.budget import Rooms, budget, rooms
 from fleetops.steps.support.base import Situation
 from fleetops.steps.support.proof import meanings
 
@@ -62,15 +62,33 @@ def record_path(profile: Profile) -> str:
     return f"{_RECORDS}/{profile.name}.json"
 
 
-def budget_for(situation: Situation) -> Budget:
-    """The launch's arithmetic with what is proven of its flags: for a node that still has to be cleaned up, with what the idle node has."""
-    profile = profile_of(situation)
+def ranks_on_node(profile: Profile) -> int:
+    """How many ranks the profile has on one node, as its engine counts them where that is known here."""
+    found = next((one for one in engines() if one.name == profile.engine), None)
+    if found is None:
+        return profile.ranks
+    said = {flag.name: str(flag.value) for flag in profile.flags if flag.value is not False}
+    return found.expected_ranks({"tp_size": str(profile.ranks), **said})
+
+
+def rooms_for(situation: Situation) -> Rooms:
+    """What bounds a launch: for a node that still has to be cleaned up, what the idle node has."""
     dirty = bool(situation.attribution.processes) or situation.has(
         "gpu-memory-held", "leftovers", "memory-low", "memory-missing"
     )
-    found = rooms(situation.observation, idle=dirty)
-    flags = engine_of(situation).host_memory_flags(profile)
-    return budget(profile, found, flags=flags, meanings=meanings(situation, profile))
+    return rooms(situation.observation, idle=dirty)
+
+
+def budget_for(situation: Situation) -> Budget:
+    """The launch's arithmetic with what is proven of its flags."""
+    profile = profile_of(situation)
+    return budget(
+        profile,
+        rooms_for(situation),
+        flags=engine_of(situation).host_memory_flags(profile),
+        meanings=meanings(situation, profile),
+        ranks=ranks_on_node(profile),
+    )
 
 
 def launch_values(situation: Situation) -> Mapping[str, FlagValue]:

@@ -10,7 +10,7 @@ from fleetops.model.proof import Explanation
 from fleetops.model.sizing import UNIT_BYTES, Meaning
 from fleetops.sizing.budget import stated
 from fleetops.sizing.meaning import meaning_of
-from fleetops.sizing.shape import shape_of, values_of
+from fleetops.sizing.shape import profile_shape
 from fleetops.source.packages import packages
 from fleetops.steps.support.base import Situation
 
@@ -38,10 +38,12 @@ def _meaning(flag: Flag, situation: Situation, profile: Profile) -> Meaning:
     proof = situation.proofs.get(flag.name)
     if proof is None or not proof.is_proven:
         return stated(flag)
-    shape = shape_of(
-        values_of(profile.flags), engine=proof.engine, version=proof.version, ranks=profile.ranks
+    found = meaning_of(
+        proof,
+        model_config=situation.model_config,
+        shape=profile_shape(profile, version=proof.version),
+        draft_config=situation.draft_config,
     )
-    found = meaning_of(proof, model_config=situation.model_config, shape=shape)
     if "proof" not in situation.waived or not contradictions(flag, proof, profile):
         return found
     return replace(
