@@ -6,7 +6,7 @@ from release_truth import Places, Row, places
 
 from fleetops.model.proof import Explanation
 
-NEAR_LINES = 14  # a check may be shown at the line that reads the available memory, before the comparison
+CHECK_LINES = 40  # from the arithmetic to the comparison with what is free, in each of the pools
 
 
 def faults(explanation: Explanation, row: Row) -> list[str]:
@@ -83,8 +83,10 @@ def _lines(explanation: Explanation, where: Places) -> Iterator[str]:
             yield f"the arithmetic of {name} is at {has}, not {where.arithmetic[name]}"
     if not shown & set(where.arithmetic.values()):
         yield f"the proof shows no arithmetic ({', '.join(where.arithmetic.values())})"
-    if explanation.check:
-        file, line = where.check.split(":")
-        near = explanation.check.file == file and -NEAR_LINES <= explanation.check.line - int(line) <= 1
-        if not near and explanation.check.sound is False:
+    if explanation.check and explanation.check.sound is False:
+        pools = [place.split(":") for place in where.arithmetic.values()]
+        if not any(
+            explanation.check.file == file and 0 < explanation.check.line - int(line) <= CHECK_LINES
+            for file, line in pools
+        ):
             yield f"the check is shown at {explanation.check.file}:{explanation.check.line}, not {where.check}"
