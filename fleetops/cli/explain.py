@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from fleetops.fleet.local_tree import LocalTree
+    from fleetops.model.fleet import Inventory
     from fleetops.render.output import Output
     from fleetops.store.proofs import Proofs
 
@@ -30,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "nodes",
         nargs="*",
         metavar="NODES",
+        default=[],
         help="nodes: node-174, node-[170-179], @group; all when left out",
     )
     add_source_options(parser)
@@ -98,7 +100,7 @@ def _on_nodes(args: argparse.Namespace, world: World, proofs: "Proofs") -> Exit:
     from fleetops.render.waiting import waiting
     from fleetops.source.packages import packages
 
-    inventory = world.inventory(args)
+    inventory = _inventory(args, world)
     nodes = [host for host in select_hosts(inventory, args.nodes, of="nodes") if isinstance(host, Node)]
     if not args.nodes and not args.engine:
         known = {one.name for one in packages()}
@@ -114,6 +116,16 @@ def _on_nodes(args: argparse.Namespace, world: World, proofs: "Proofs") -> Exit:
         titles = {one.name: one.title for one in packages()}
         _show(output, nodes_screen(report, titles, output.width if output.is_terminal else None))
     return exit_code(report)
+
+
+def _inventory(args: argparse.Namespace, world: World) -> "Inventory":
+    """As everywhere; whoever has none may have a copy of the engine."""
+    try:
+        return world.inventory(args)
+    except UsageError as error:
+        if args.inventory or args.lab:
+            raise
+        raise UsageError(error.message, hint=f"{error.hint}; or read a folder: --source DIR") from error
 
 
 def _show(output: "Output", screen: "Text") -> None:

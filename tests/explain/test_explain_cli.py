@@ -204,7 +204,8 @@ def test_a_release_is_fetched_kept_and_explained(
         (("", "--source", "{site}"), "names no flag"),
         (("--source", "{site}"), "FLAG"),
         (("hicache_size", "--sorce", "{site}"), "--sorce"),
-        (("--hicache-size",), "inventory"),
+        (("--hicache-size",), "or read a folder: --source DIR"),
+        (("--hicache-size=300", "--source", "{site}"), "names no flag"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
