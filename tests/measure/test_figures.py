@@ -3,7 +3,7 @@
 import statistics
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleetops.model.load import Attempt, Load, Trouble, TroubleKind, Usage
@@ -43,12 +43,14 @@ class TestQuantiles:
     def test_of_nothing_there_is_none(self):
         assert spread([]) is None
 
+    @settings(deadline=None)
     @given(st.lists(st.floats(-1e6, 1e6), min_size=2))
     def test_they_agree_with_the_standard_librarys(self, values):
         hundred = statistics.quantiles(values, n=100, method="inclusive")
         assert quantile(sorted(values), 0.99) == pytest.approx(hundred[98], abs=1e-6)
         assert quantile(sorted(values), 0.5) == pytest.approx(statistics.median(values), abs=1e-6)
 
+    @settings(deadline=None)
     @given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0, 1))
     def test_they_never_leave_the_values(self, values, share):
         found = quantile(sorted(values), share)
@@ -137,6 +139,7 @@ class TestRate:
         assert found.first_token_s is None
         assert found.prompt_lengths is None
 
+    @settings(deadline=None)
     @given(
         st.lists(
             st.tuples(

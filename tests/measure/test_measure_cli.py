@@ -113,7 +113,7 @@ def test_json_has_the_figures_and_what_was_asked(measure):
         "interrupted": False,
     }
     assert {name: body[name] for name in asked} == asked
-    assert body["output_tokens_per_s"] == pytest.approx(400, rel=0.5)
+    assert 40 < body["output_tokens_per_s"] < 450
     for name in ("ttft_s", "itl_s"):
         assert 0 < body[name]["median"] <= body[name]["p99"] < 1
     assert body["prompt_tokens_used"] == {"median": 20, "shortest": 20, "longest": 20}

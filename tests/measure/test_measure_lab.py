@@ -43,8 +43,8 @@ def test_a_service_is_measured_over_one_ssh_connection(neighbour: BrokenNode, fl
     body = ran.json
     assert (body["engine"], body["version"], body["model"]) == ("sglang", "0.5.9", "/models/small")
     assert (body["completed"], body["errors"]) == (16, [])
-    assert body["output_tokens_per_s"] == pytest.approx(915, rel=0.3)
-    assert body["itl_s"]["median"] == pytest.approx(8 / 915, rel=0.3)
+    assert 400 < body["output_tokens_per_s"] < 1200
+    assert 0.004 < body["itl_s"]["median"] < 0.02
     assert body["others"] == {"running": 0, "waiting": 0}
 
 
@@ -96,7 +96,7 @@ def test_a_launch_that_measures_records_rates_and_delays_and_compares_no_other_l
     assert launch is not None
     found = launch.capacity
     assert found.load == STANDARD
-    assert found.tokens_per_s == pytest.approx(915, rel=0.3)
+    assert 400 < found.tokens_per_s < 1200
     assert 0 < found.ttft_s <= found.ttft_p99_s
     assert 0 < found.itl_s <= found.itl_p99_s
     assert "not comparable (concurrency 4)" in ran.stdout

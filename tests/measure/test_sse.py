@@ -5,7 +5,7 @@ import itertools
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleetops.engines.support.openai import (
@@ -38,17 +38,20 @@ def parse(pieces) -> list[str]:
     return [*found, *events.end()]
 
 
+@settings(deadline=None)
 @given(st.data(), st.lists(TEXT, min_size=1), LINE_END)
 def test_any_cut_gives_the_events_that_were_sent(data, sent, end):
     stream = "".join(f"data: {text}{end}{end}" for text in sent).encode()
     assert parse(data.draw(cuts(stream))) == sent
 
 
+@settings(deadline=None)
 @given(st.data(), st.binary(max_size=200))
 def test_any_cut_of_any_bytes_gives_the_same(data, stream):
     assert parse(data.draw(cuts(stream))) == parse([stream])
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_one_byte_at_a_time_gives_the_same_whatever_the_line_ends(stream):
     sent = b"data: " + stream.replace(b"\n", b"\r") + b"\r\n\r\ndata: last\n\n"
@@ -131,6 +134,7 @@ def test_another_form_is_told_apart_from_an_error(body):
     assert not isinstance(raised.value, Complaint)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=100) | st.text().map(lambda text: json.dumps({"choices": [text]}).encode()))
 def test_whatever_comes_is_read_or_refused(body):
     with contextlib.suppress(ValueError):

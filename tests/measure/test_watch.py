@@ -1,6 +1,6 @@
 """After readiness: what dies is told within seconds with its cause, what hangs is seen, what is only slow is left alone."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,8 @@ PROFILE = Profile(
     name="p", engine="sglang", model="/models/example", ranks=2, port=1, watch_s=60, ready_deadline_s=30
 )
 QUICK = {"pulse": 0.3, "hang": 1.5}
+TINY = Load(concurrency=2, prompt_tokens=5, output_tokens=6, requests=4)
+LAST = LaunchRecord(node="node-174", profile="p", at=1.0, run_id="last", capacity=Capacity(**asdict(TINY)))
 
 
 def small(machine: Machine) -> Path:
@@ -48,9 +50,9 @@ def run(desk: StepDesk, **options):
 
 
 def test_a_service_that_dies_after_ready_is_told_within_seconds_with_its_cause(machine: Machine) -> None:
-    desk, engine = started(machine, SGLANG_LAB_FAULT="dies-after-ready:5")
+    desk, engine = started(machine, previous=LAST, SGLANG_LAB_FAULT="dies-after-ready:5")
     with pytest.raises(StepFailed) as raised:
-        run(desk)
+        run(desk, **{"as-last": True})
     failed_at = desk.now()
     assert "died: torch.OutOfMemoryError: CUDA out of memory" in raised.value.message
     assert engine.process.poll() is not None
@@ -69,13 +71,14 @@ def test_a_service_that_dies_while_it_is_measured_is_told_with_its_cause_as_well
 def test_a_service_that_hangs_after_ready_is_seen_though_its_health_says_200(machine: Machine) -> None:
     desk, engine = started(
         machine,
+        previous=LAST,
         SGLANG_LAB_FAULT="hangs-after-ready:5",
         SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION="false",
     )
     healthy = []
     desk.restore = lambda action, end=desk.restore: (healthy.append(engine.ask("/health")), end(action))[1]
     with pytest.raises(StepFailed) as raised:
-        run(desk)
+        run(desk, **{"as-last": True})
     assert "it hangs: no answer to" in raised.value.message
     assert "what was started is ended" in raised.value.message
     assert healthy[0][0] == 200
@@ -88,20 +91,17 @@ def test_a_service_that_stays_is_watched_to_the_end_measured_and_recorded(machin
     RECORD.run(desk, RECORD.settle({}))
     [capacity] = desk.recorded
     assert capacity.load == SHORT
-    assert capacity.tokens_per_s == pytest.approx(915, rel=0.25)
+    assert 400 < capacity.tokens_per_s < 1200
     assert capacity.ttft_s is not None
-    assert 0 < capacity.ttft_s < 1
-    assert capacity.itl_s == pytest.approx(8 / 915, rel=0.25)
+    assert 0 < capacity.ttft_s < 2
+    assert 0.004 < capacity.itl_s < 0.02
     assert capacity.itl_p99_s >= capacity.itl_s
 
 
 def test_a_recovery_measures_as_the_last_launch_was_measured(machine: Machine) -> None:
-    load = Load(concurrency=2, prompt_tokens=5, output_tokens=6, requests=4)
-    capacity = Capacity(concurrency=2, prompt_tokens=5, output_tokens=6, requests=4)
-    last = LaunchRecord(node="node-174", profile="p", at=1.0, run_id="last", capacity=capacity)
-    desk, _ = started(machine, watch_s=0.1, previous=last)
+    desk, _ = started(machine, watch_s=0.1, previous=LAST)
     run(desk, **{"as-last": True})
-    assert desk.memo["measurement"].load == load
+    assert desk.memo["measurement"].load == TINY
 
 
 def test_a_service_with_an_api_key_is_measured_and_watched_too(machine: Machine) -> None:
