@@ -94,6 +94,18 @@ def test_a_service_that_dies_on_the_way_up_is_told_with_its_cause_and_leaves_not
     assert observation.node_facts.readings["memory"].available_bytes > 440e9
 
 
+def test_a_service_that_dies_just_after_ready_is_told_with_its_cause_and_leaves_nothing(
+    with_profile, clean_node
+):
+    fault = '"0.2", SGLANG_LAB_FAULT: "dies-after-ready:6"}'
+    fleetops = with_profile("dying", watch=("watch: 0.5s", "watch: 2m"), fault=('"0.2"}', fault))
+    ran = fleetops("launch", "--profile", "dying", "node-174", "--yes", "--json")
+    assert ran.status == 4, ran
+    assert "dying died: torch.OutOfMemoryError: CUDA out of memory" in ran.json["why"]
+    assert ran.json["launched"] is None
+    assert clean_node.look().services == ()
+
+
 def test_a_service_that_is_not_ready_in_time_is_ended(with_profile, clean_node):
     fleetops = with_profile(
         "slow", deadline=("ready-deadline: 90s", "ready-deadline: 2s"), pace=('"0.2"', '"3"')
