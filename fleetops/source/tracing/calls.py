@@ -29,8 +29,9 @@ from fleetops.source.tracing.values import (
 )
 
 _SMALL = 14
+ALONE = "one dimension"
 _DEEP = 28
-_SHALLOW = 7
+_ASIDE = 3
 _CANDIDATES = 8
 
 Arguments = tuple[list[Values], dict[str, Values]]
@@ -236,12 +237,15 @@ class Calls(Expressions):
         plain = names.symbol(text, target.name, self.program.package)
         if matters and builtin_calls.only_looks(target.name) and target not in self.machine.interesting:
             return (plain,)
-        depth = _DEEP if matters else _SHALLOW
-        small = matters or len(target.node.body) <= _SMALL
-        if not small or len(self.machine.stack) >= depth or self.machine.stack.count(target) >= 2:
+        small = matters or (len(target.node.body) <= _SMALL and self._aside < _ASIDE)
+        if not small or len(self.machine.stack) >= _DEEP or self.machine.stack.count(target) >= 2:
             return (plain,)
-        bound = self.bind(frame, target, callee.bound, arguments, callee.scope)
-        found = self.run(target, callee.bound, bound)
+        before = self._aside
+        self._aside = 0 if matters else before + 1
+        try:
+            found = self.run(target, callee.bound, self.bind(frame, target, callee.bound, arguments, callee.scope))
+        finally:
+            self._aside = before
         if plain.parallel or (plain.counts_bytes and not amounts_in(found)):
             known = [one for one in found if not isinstance(one, Symbol | Const)]
             return (plain, *known) if not plain.parallel else (plain,)
@@ -370,13 +374,18 @@ class Calls(Expressions):
         if builtin_calls.only_looks(name):
             return (Symbol(text),)
         if builtin_calls.allocates(name):
-            self._allocated(frame, node, amounts)
+            self._allocated(frame, node, positional, amounts)
             return (Symbol(text),)
         for amount in amounts:
             self.lose(frame, node, amount, f"{written(node.func)} cannot be followed")
         return (Symbol(text),)
 
-    def _allocated(self, frame: Frame, node: ast.Call, amounts: list[Amount]) -> None:
+    def _allocated(
+        self, frame: Frame, node: ast.Call, positional: list[Values], amounts: list[Amount]
+    ) -> None:
+        """Memory is taken. One number for each (a table of what is free) is not what the amount is for."""
+        first = positional[0] if positional else ()
+        alone = any(isinstance(one, Amount) or (isinstance(one, Several) and len(one.items) == 1) for one in first)
         for amount in amounts:
             step = self.machine.step(frame, node, "allocation", "allocates", written(node))
             taken = amount
@@ -386,7 +395,7 @@ class Calls(Expressions):
                     frame.module, node.lineno, written(node), name, self.machine.path, self.machine.guards
                 )
                 taken = replace(taken, site=place)
-            self.machine.allocations.append(self.machine.met(taken, step, frame))
+            self.machine.allocations.append(self.machine.met(taken, step, frame, ALONE if alone else ""))
 
     def lose(self, frame: Frame, node: ast.AST, amount: Amount, why: str) -> None:
         """The value goes where it cannot be followed."""

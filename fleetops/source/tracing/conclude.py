@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleetops.model.proof import ALWAYS, Explanation, Place, Pool, Scope, Unit
+from fleetops.source.tracing.calls import ALONE
 from fleetops.source.tracing.declared import Declaration
 from fleetops.source.tracing.definitions import Function
 from fleetops.source.tracing.engine_checks import find_check
@@ -55,6 +56,11 @@ class Conclusion:
     def _taken(self) -> list[Met]:
         """Allocations (or limits of them) that take an amount of the flag."""
         found = [one for one in self.machine.allocations if one.amount.site is not None]
+        # Where rows of many bytes are allocated by their number, a single dimension of that number keeps track of them.
+        rows = {
+            one.amount.site for one in found if one.why != ALONE and any(under.counts_bytes for under in one.amount.over)
+        }
+        found = [one for one in found if one.why != ALONE or one.amount.site not in rows]
         return found or [one for one in self.machine.limits if one.amount.site is not None]
 
     def _default(self) -> Any:

@@ -5,7 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -41,6 +41,23 @@ class Class:
                 found[statement.target.id] = statement.value
             elif isinstance(statement, ast.Assign):
                 found |= {one.id: statement.value for one in statement.targets if isinstance(one, ast.Name)}
+        return found
+
+    @cached_property
+    def stores(self) -> dict[str, list[tuple["Function", ast.expr]]]:
+        """What its methods assign to attributes of `self`: name -> (method, value)."""
+        found: dict[str, list[tuple[Function, ast.expr]]] = {}
+        for method in self.methods.values():
+            for statement in statements_in(method.node.body):
+                if isinstance(statement, ast.Assign):
+                    targets, value = statement.targets, statement.value
+                elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                    targets, value = [statement.target], statement.value
+                else:
+                    continue
+                for target in targets:
+                    if isinstance(target, ast.Attribute) and last_name(target.value) == "self":
+                        found.setdefault(target.attr, []).append((method, value))
         return found
 
     @cached_property
@@ -124,6 +141,7 @@ class Module:
         return list(dict.fromkeys(one for one in found if one))
 
 
+@lru_cache(maxsize=1024)
 def parse_module(file: str, dotted: str, text: str) -> Module:
     """Parse one file. Anything that Python's parser does not take makes it `broken`, with the line."""
     module = Module(file=file, dotted=dotted, text=text)
@@ -139,6 +157,15 @@ def parse_module(file: str, dotted: str, text: str) -> Module:
     _collect(module, tree.body, None, None)
     module.every_function.sort(key=lambda one: first_line(one.node))
     return module
+
+
+def statements_in(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every statement of a body, inner ones included, those of nested functions and classes left out."""
+    for one in body:
+        yield one
+        if not isinstance(one, FunctionNode | ast.ClassDef):
+            for inner in _bodies(one):
+                yield from statements_in(inner)
 
 
 def first_line(node: FunctionNode) -> int:

@@ -50,6 +50,8 @@ class Expressions(ABC):
         self.machine = machine
         self.program = machine.program
         self._looking_up: set[tuple[int, str]] = set()
+        self._kept: dict[tuple[int, str], Values] = {}
+        self._aside = 0
 
     @abstractmethod
     def call(self, frame: Frame, node: ast.Call) -> Values:
@@ -170,27 +172,30 @@ class Expressions(ABC):
         key = (id(of), name)
         if key in self._looking_up:
             return ()
+        if key in self._kept:
+            return self._kept[key]
         self._looking_up.add(key)
         found: list[Values] = []
         try:
             for base in self.program.lineage(of):
                 if base.fields.get(name) is not None:
                     found.append(self.evaluate(Frame(base.module), base.fields[name]))
-                for method in base.methods.values():
-                    frame = Frame(base.module, method, names=parameters(method, self.program.package))
-                    found += [self.evaluate(frame, value) for value in stores_to_self(method, name)]
+                for method, value in base.stores.get(name, ()):
+                    known = parameters(method, self.program.package)
+                    found.append(self.evaluate(Frame(base.module, method, names=known), value))
                 if found:
                     break
         finally:
             self._looking_up.discard(key)
         text = f"self.{name}"
-        return tuple(
+        self._kept[key] = tuple(
             names.symbol(text, name, self.program.package)
             if isinstance(one, Symbol) and not (one.parallel or one.counts_bytes or one.rank_test)
             else one
             for one in union(*found)
             if not isinstance(one, Const) or one.value is not None
         )
+        return self._kept[key]
 
     def _of_reference(self, frame: Frame, of: Class, name: str) -> Values:
         if method := self.program.method(of, name):
@@ -218,10 +223,15 @@ class Expressions(ABC):
         if isinstance(owner, Const | Each | Several | Lambda):
             return False
         if isinstance(owner, Object):
-            if held.owner is not None:
-                return self.program.related(owner.of, held.owner)
-            return owner.of.fields.get(held.name) is None
+            related = held.owner is not None and self.program.related(owner.of, held.owner)
+            return related or not self._defines(owner.of, held.name)
         return True
+
+    def _defines(self, of: Class, name: str) -> bool:
+        """Whether the class has an attribute of that name by itself; one that has not may hand on another's."""
+        return any(
+            name in base.fields or name in base.annotated or name in base.stores for base in self.program.lineage(of)
+        )
 
     def _foreign(self, dotted: str, name: str) -> Value:
         classified = names.symbol(f"{dotted}.{name}", name, self.program.package)
@@ -296,7 +306,9 @@ class Expressions(ABC):
             return made
         note = _note(before, made)
         step = self.machine.step(frame, node, "arithmetic", note)
-        if made.site is None and _is_amount_of_something(made):
+        if not _is_amount_of_something(made):
+            made = replace(made, site=None)
+        elif made.site is None:
             name = frame.function.owner.name if frame.function and frame.function.owner else frame.title
             site = Site(
                 frame.module, node.lineno, written(node), name, self.machine.path, self.machine.guards
@@ -465,29 +477,6 @@ def parameters(function: Function, package: Package) -> dict[str, Values]:
         *(one for one in (spec.vararg, spec.kwarg) if one),
     ]
     return {one.arg: (replace(names.symbol(one.arg, one.arg, package), parameter=one.arg),) for one in every}
-
-
-def stores_to_self(function: Function, name: str) -> list[ast.expr]:
-    """What a method assigns to `self.name`, anywhere in it."""
-    found: list[ast.expr] = []
-    for node in ast.walk(function.node):
-        targets = (
-            node.targets
-            if isinstance(node, ast.Assign)
-            else [node.target]
-            if isinstance(node, ast.AnnAssign)
-            else []
-        )
-        for target in targets:
-            if (
-                isinstance(target, ast.Attribute)
-                and target.attr == name
-                and last_name(target.value) == "self"
-            ):
-                value = node.value  # type: ignore[attr-defined]
-                if value is not None:
-                    found.append(value)
-    return found
 
 
 def _negated(value: Value) -> Value:

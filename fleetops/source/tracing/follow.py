@@ -69,14 +69,12 @@ class Follower:
         """A plain function is followed from its callers, who know what they give it; anything else from itself."""
         while function.outer is not None:
             function = function.outer
-        if not self.reach.is_live(function):
-            return []
         if function.owner is not None and not {"staticmethod", "classmethod"} & set(function.decorators):
             return [function]
         callers = [
             one.caller
-            for one in self.reach.mentions(function)
-            if one.sure and one.caller and one.caller is not function and self.reach.is_live(one.caller)
+            for one in self.reach.callers(function)
+            if one.caller and one.caller is not function
         ]
         if not callers or not up or self._is_beginning(function):
             return [function]
@@ -95,12 +93,22 @@ class Follower:
             return
         self._ran[root] = known
         self._forget(root)
-        returned = Statements(self.machine).root(root)
+        found, self.machine.found = self.machine.found, []
+        returned = amounts_in(Statements(self.machine).root(root))
+        mattered = bool(self.machine.found or returned) or self._met_anything(root)
+        if mattered and not self.reach.is_live(root):
+            self._forget(root)  # nothing calls it: what it does, it does not do
+            self.machine.found = found
+            return
+        self.machine.found = [*found, *self.machine.found]
         if root not in self.roots:
             self.roots.append(root)
-        amounts = amounts_in(returned)
-        if amounts:
-            self._accessor(root, amounts)
+        if returned:
+            self._accessor(root, returned)
+
+    def _met_anything(self, root: Function) -> bool:
+        machine = self.machine
+        return any(one.root is root for met in (machine.allocations, machine.losses, machine.overrides) for one in met)
 
     def _forget(self, root: Function) -> None:
         """It is followed anew: what it met before would count twice."""
@@ -118,8 +126,8 @@ class Follower:
         if root in self.machine.interesting:
             return
         self.machine.interesting.add(root)
-        for mention in self.reach.mentions(root):
-            if mention.caller and mention.caller is not root and self.reach.is_live(mention.caller):
+        for mention in self.reach.callers(root):
+            if mention.caller and mention.caller is not root:
                 self._run_around(mention.caller)
 
 

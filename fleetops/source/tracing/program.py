@@ -46,6 +46,7 @@ class Program:
     package: Package
     broken: dict[str, str] = field(default_factory=dict)
     _modules: dict[str, Module | None] = field(default_factory=dict)
+    _lineages: dict[Class, list[Class]] = field(default_factory=dict)
 
     def files_mentioning(self, name: str) -> tuple[str, ...]:
         """Without the folders of other programs (tests, benchmarks)."""
@@ -159,10 +160,15 @@ class Program:
 
     def lineage(self, one: Class) -> list[Class]:
         """The class and its bases in the order in which methods are looked for (depth first, the last of doubles)."""
+        if one in self._lineages:
+            return self._lineages[one]
         found: list[Class] = []
         self._walk_up(one, found, _HOPS)
         kept = list(dict.fromkeys(reversed(found)))
-        return list(reversed(kept))
+        line = list(reversed(kept))
+        if not isinstance(getattr(self.tree, "wanted", None), set):  # what has yet to travel may add bases
+            self._lineages[one] = line
+        return line
 
     def _walk_up(self, one: Class, found: list[Class], hops: int) -> None:
         found.append(one)

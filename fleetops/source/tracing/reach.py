@@ -1,17 +1,23 @@
 """Who calls a function, back to where a process begins: in which process it runs, and on which ranks."""
 
 import ast
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from heapq import heappop, heappush
+from itertools import count
 
 from fleetops.source.tracing.definitions import Class, Function, FunctionNode, Module, last_name
 from fleetops.source.tracing.guards import local_tests, restricts
 from fleetops.source.tracing.program import Program, Variable
 
-_FARTHEST = 600  # places looked at in vain
+
+
+_FARTHEST = 600  # places looked at
+_CLOSE = 2  # calls away from the function, within which every caller counts
 _MANY = 16  # files that mention a name
-_FARTHER = 80  # places looked at for other ways, once a sure one is known
+# How much farther than a caller in the same file: one in another file, one by a method's name alone.
+_ELSEWHERE, _UNSURE = 2, 3
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class Reach:
 
     program: Program
     _ways: dict[Target, list[Way]] = field(default_factory=dict)
-    _mentions: dict[Target, list[Mention]] = field(default_factory=dict)
+    _mentions: dict[tuple[Target, bool, bool], list[Mention]] = field(default_factory=dict)
 
     def ways(self, target: Function) -> list[Way]:
         """Ways to it, at most one for each kind of beginning, sureness and restriction; none for dead code."""
@@ -71,35 +77,58 @@ class Reach:
         return bool(self.ways(target))
 
     def _search(self, start: Function) -> list[Way]:
+        """By names that can only mean what they lead to; by methods' names alone only where that finds nothing."""
+        return self._back(start, sure=True) or self._back(start, sure=False)
+
+    def _back(self, start: Function, *, sure: bool) -> list[Way]:
+        """Nearest first, and a definition's own file before others: most callers stand close by."""
         found: dict[tuple[bool, bool, bool], Way] = {}
-        seen: set[tuple[Target, bool, bool]] = set()
-        queue: deque[tuple[Target, tuple[Mention, ...]]] = deque([(start, ())])
+        seen: set[tuple[Target, bool, bool, bool]] = set()
+        order = count()
+        queue: list[tuple[int, int, Target, tuple[Mention, ...], bool]] = [(0, next(order), start, (), True)]
         left = _FARTHEST
         while queue and left:
-            left = (
-                min(left - 1, _FARTHER)
-                if any(way.sure and not way.restricted for way in found.values())
-                else left - 1
-            )
-            target, places = queue.popleft()
-            sure = all(one.sure for one in places)
-            restricted = any(one.ranks for one in places)
-            if (target, sure, restricted) in seen:
+            left -= 1
+            cost, _, target, places, near = heappop(queue)
+            plain = any(not way.restricted for way in found.values())
+            if plain and (len(places) > _CLOSE or not sure):
                 continue
-            seen.add((target, sure, restricted))
-            begins = self._begins(target)
-            if begins is not None:
-                way = Way(_name_of(target), begins, places, sure)
-                found.setdefault((begins, sure, restricted), way)
+            state = (target, all(one.sure for one in places), any(one.ranks for one in places), near)
+            if state in seen:
                 continue
-            for mention in self.mentions(target):
-                for next_target in self._around(mention):
-                    queue.append((next_target, (mention, *places)))
+            seen.add(state)
+            for way in self._known(target, places) if near else ():
+                found.setdefault((way.per_rank, way.sure, bool(way.restricted)), way)
+            if self._begins(target) is not None or target in self._ways:
+                continue
+            if near:
+                heappush(queue, (cost + self._effort(target, sure=sure), next(order), target, places, False))
+            for mention in self.mentions(target, near=near, sure=sure):
+                if mention.sure or not sure:
+                    further = cost + 1 + (0 if mention.sure else _UNSURE)
+                    for outer in self._around(mention):
+                        heappush(queue, (further, next(order), outer, (mention, *places), True))
         return list(found.values())
+
+    def _effort(self, target: Target, *, sure: bool) -> int:
+        """How far other files are: the more of them have to be read, the farther."""
+        files = len(self.program.files_mentioning(target.name))
+        by_name_only = not sure and isinstance(target, Function) and target.owner is not None
+        return _ELSEWHERE + (files if by_name_only else files // 8)
+
+    def _known(self, target: Target, places: tuple[Mention, ...]) -> list[Way]:
+        """Where a process begins right here, or where the ways to here have been found before."""
+        begins = self._begins(target)
+        if begins is not None:
+            return [Way(target.name, begins, places, all(one.sure for one in places))]
+        return [
+            Way(way.begins, way.per_rank, (*way.places, *places), way.sure and all(one.sure for one in places))
+            for way in self._ways.get(target, ())
+        ]
 
     def _begins(self, target: Target) -> bool | None:
         """True where a rank's process begins, False where another of the server's does, else None."""
-        names = {_name_of(target)}
+        names = {target.name}
         if isinstance(target, Function) and target.owner:
             names.add(target.owner.name)
         if names & set(self.program.package.per_rank):
@@ -113,32 +142,39 @@ class Reach:
             return [mention.owner]
         return [Variable(mention.module, mention.variable)] if mention.variable else []
 
-    def mentions(self, target: Target) -> list[Mention]:
-        """Every place that calls it or hands it on."""
-        if target not in self._mentions:
-            self._mentions[target] = list(self._find(target))
-        return self._mentions[target]
+    def callers(self, target: Target) -> list[Mention]:
+        """Every place that surely calls it or hands it on."""
+        return [*self.mentions(target, near=True, sure=True), *self.mentions(target, near=False, sure=True)]
 
-    def _find(self, target: Target) -> Iterator[Mention]:
+    def mentions(self, target: Target, *, near: bool, sure: bool) -> list[Mention]:
+        """Places that call it or hand it on: in its own file or in others, surely or by a method's name alone."""
+        key = (target, near, sure or not isinstance(target, Function) or target.owner is None)
+        if key not in self._mentions:
+            self._mentions[key] = list(self._find(target, near=near, sure=sure))
+        return self._mentions[key]
+
+    def _find(self, target: Target, *, near: bool, sure: bool) -> Iterator[Mention]:
         if isinstance(target, Class):
-            yield from self._named(target, target.name)
-            for sub in self.program.subclasses(target):
-                yield Mention(sub.module, sub.node.lineno, None, sub)
+            yield from self._named(target, target.name, near=near)
+            if not near:
+                for sub in self.program.subclasses(target):
+                    yield Mention(sub.module, sub.node.lineno, None, sub)
         elif isinstance(target, Variable):
-            yield from self._named(target, target.name)
+            yield from self._named(target, target.name, near=near)
         elif target.outer is not None:
-            yield from _inside(target.outer, target.name)
+            yield from _inside(target.outer, target.name) if near else ()
         elif target.owner is None:
-            yield from self._named(target, target.name)
+            yield from self._named(target, target.name, near=near)
         elif target.name in {"__init__", "__post_init__", "__new__", "__call__", "__enter__"}:
-            yield Mention(target.module, target.node.lineno, None, target.owner)
+            if near:
+                yield Mention(target.module, target.node.lineno, None, target.owner)
         else:
-            yield from self._method(target, target.owner)
+            yield from self._method(target, target.owner, near=near, sure=sure)
 
-    def _named(self, target: Target, name: str) -> Iterator[Mention]:
+    def _named(self, target: Target, name: str, *, near: bool) -> Iterator[Mention]:
         """Mentions of a name that leads to this very definition."""
         module = target.module
-        for other in self._modules(target.module, name):
+        for other in self._modules(module, name, near=near):
             aliases = {alias for alias, entry in other.imports.items() if entry.attribute == name} | {name}
             for alias in sorted(aliases):
                 if self.program.lookup(other, alias) == target or (other is module and alias == name):
@@ -147,42 +183,58 @@ class Reach:
                 if self.program.member(self._space(other, use), name) == target:
                     yield use.mention
 
-    def _modules(self, module: Module, name: str) -> Iterator[Module]:
+    def _modules(self, module: Module, name: str, *, near: bool) -> Iterator[Module]:
         """Those that mention it; of very many, those that also mention where it comes from."""
-        files = self.program.files_mentioning(name)
-        near: set[str] | None = None
+        if near:
+            yield module
+            return
+        files = [file for file in self.program.files_mentioning(name) if file != module.file]
+        close: set[str] | None = None
         if len(files) > _MANY:
-            near = {module.file}
+            close = set()
             for part in module.dotted.split(".")[-2:]:
-                near.update(self.program.files_mentioning(part))
+                close.update(self.program.files_mentioning(part))
         for file in files:
-            if (near is None or file in near) and (found := self.program.module(file)):
+            if (close is None or file in close) and (found := self.program.module(file)):
                 yield found
 
-    def _space(self, module: Module, use: "AttributeUse") -> object:
+    def _space(self, module: Module, use: "AttributeUse") -> Module | None:
         found = self.program.expression(module, use.node.value)
         return found if isinstance(found, Module) else None
 
-    def _method(self, target: Function, owner: Class) -> Iterator[Mention]:
-        for module in self.program.modules_mentioning(target.name):
+    def _method(self, target: Function, owner: Class, *, near: bool, sure: bool) -> Iterator[Mention]:
+        for module in [target.module] if near else self._elsewhere(target, owner, sure=sure):
             for use in _uses(module, target.name, by_name=False):
-                receiver = use.node.value
-                around = use.mention.caller.owner if use.mention.caller else None
-                if use.mention.caller and around is None and use.mention.caller.outer:
-                    around = use.mention.caller.outer.owner
-                if last_name(receiver) in {"self", "cls"} and isinstance(receiver, ast.Name):
-                    if around and self._related(around, owner):
-                        yield use.mention
-                elif isinstance(receiver, ast.Call) and last_name(receiver.func) == "super":
-                    if around and owner in self.program.lineage(around)[1:]:
-                        yield use.mention
-                else:
-                    named = self.program.expression(module, receiver)
-                    if isinstance(named, Class):
-                        if self._related(named, owner):
-                            yield use.mention
-                    elif not isinstance(named, Module):
-                        yield _unsure(use.mention)
+                yield from self._of_method(module, use, owner)
+
+    def _elsewhere(self, target: Function, owner: Class, *, sure: bool) -> Iterator[Module]:
+        """Other files that may call a method; surely, only those that know its class, or that its class comes from."""
+        files = [file for file in self.program.files_mentioning(target.name) if file != target.module.file]
+        if sure:
+            line = self.program.lineage(owner)
+            close = {one.module.file for one in line} | set(self.program.files_mentioning(owner.name))
+            files = [file for file in files if file in close]
+        for file in files:
+            if found := self.program.module(file):
+                yield found
+
+    def _of_method(self, module: Module, use: "AttributeUse", owner: Class) -> Iterator[Mention]:
+        """Whether `receiver.name` may be this class's method."""
+        receiver, caller = use.node.value, use.mention.caller
+        around = caller.owner or (caller.outer.owner if caller.outer else None) if caller else None
+        if isinstance(receiver, ast.Name) and receiver.id in {"self", "cls"}:
+            if around and self._related(around, owner):
+                yield use.mention
+        elif isinstance(receiver, ast.Call) and last_name(receiver.func) == "super":
+            if around and owner in self.program.lineage(around)[1:]:
+                yield use.mention
+        else:
+            named = self.program.expression(module, receiver)
+            if isinstance(named, Class):
+                if self._related(named, owner):
+                    yield use.mention
+            elif not isinstance(named, Module):
+                yield _unsure(use.mention)
 
     def _related(self, one: Class, other: Class) -> bool:
         return self.program.related(one, other)
@@ -206,10 +258,6 @@ def _unsure(mention: Mention) -> Mention:
         sure=False,
         ranks=mention.ranks,
     )
-
-
-def _name_of(target: Target) -> str:
-    return target.name
 
 
 def _inside(outer: Function, name: str) -> Iterator[Mention]:
@@ -254,7 +302,7 @@ class _Finder:
         """Look through it."""
         self.function = function
         if function:
-            self.tests = local_tests(function.node)
+            self.tests = _tests_of(function)
             self._signature(function.node)
             self._block(function.node.body, 0)
             return
@@ -370,6 +418,11 @@ class _Finder:
             self.variable,
             ranks=ranks,
         )
+
+
+@lru_cache(maxsize=4096)
+def _tests_of(function: Function) -> dict[str, ast.expr]:
+    return local_tests(function.node)
 
 
 def _ends(body: list[ast.stmt]) -> bool:

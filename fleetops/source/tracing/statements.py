@@ -1,6 +1,7 @@
 """Statements: which branch is taken, what is assigned, what is returned."""
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 
 from fleetops.source.tracing.calls import Calls
@@ -184,10 +185,7 @@ class Statements(Calls):
             for amount in amounts_in(values):
                 self.hold(Field(name, amount, variable_of=frame.module))
         frame.tests[name] = source
-        frame.names[name] = tuple(
-            Each(one.item, name) if isinstance(one, Each) and not one.name else _named(one, name)
-            for one in values
-        )
+        frame.names[name] = called(name, values)
 
     def _unpack(self, frame: Frame, target: ast.Tuple | ast.List, values: Values, source: ast.expr) -> None:
         for place, inner in enumerate(target.elts):
@@ -223,7 +221,7 @@ class Statements(Calls):
         amounts = amounts_in(values)
         for owner in self.evaluate(frame, target.value):
             if isinstance(owner, Object):
-                self.machine.state[owner, target.attr] = values
+                self.machine.state[owner, target.attr] = called(f"self.{target.attr}", values)
             if target.attr == self.machine.flag and self._is_declared_on(owner):
                 self._override(frame, target, values, source)
                 continue
@@ -400,14 +398,27 @@ def _is(left: Value, right: Value) -> bool | None:
     return None
 
 
+def called(name: str, values: Values) -> Values:
+    """What a variable holds: a computed symbol is spoken of by the variable from then on."""
+    found = tuple(
+        Each(one.item, name) if isinstance(one, Each) and not one.name else _named(one, name) for one in values
+    )
+    if len(found) > 1 and all(isinstance(one, Symbol) for one in found) and _IS_PAGE.search(name):
+        return (Symbol(name),)
+    return union(found)
+
+
+# A page is what sizes are rounded to: whatever it is, it does not change an amount.
+_IS_PAGE = re.compile(r"(^|\.)(page_size|page_len|tokens_per_page)$")
+
+
 def _named(value: Value, name: str) -> Value:
-    """A computed symbol is spoken of by its variable from then on."""
-    if isinstance(value, Symbol) and not value.parameter:
-        terms = value.terms | ({value.text} if value.terms else frozenset())
-        return Symbol(
-            name, value.parallel, value.counts_bytes, value.mixed, terms, value.rank_test, value.share
-        )
-    return value
+    if not isinstance(value, Symbol) or value.parameter:
+        return value
+    if _IS_PAGE.search(name):
+        return Symbol(name)
+    terms = value.terms | ({value.text} if value.terms else frozenset())
+    return Symbol(name, value.parallel, value.counts_bytes, value.mixed, terms, value.rank_test, value.share)
 
 
 def _merged(first: Mapping, second: Mapping) -> dict:
