@@ -79,6 +79,7 @@ def results_of(release: str) -> list[Result]:
 
 
 ABSENT = "no_such_flag_anywhere"
+NO_FLAG = "no such flag"
 
 
 def _result(release: str, flag: str) -> Result:
@@ -94,7 +95,7 @@ def _result(release: str, flag: str) -> Result:
 def _cells(explanation: Explanation, seconds: float) -> tuple[str, ...]:
     """One row of the page."""
     if explanation.verdict == "no-such-flag":
-        return (explanation.version, "no such flag", *[""] * (len(COLUMNS) - 3), f"{seconds:.1f}")
+        return (explanation.version, NO_FLAG, *[""] * (len(COLUMNS) - 3), f"{seconds:.1f}")
     declared = [f"{one.file}:{one.line}" for one in explanation.proof if one.role == "declaration"]
     pools = dict.fromkeys(f"{pool.name} ({pool.share})" for pool in explanation.pools)
     made = dict.fromkeys(f"{pool.file}:{pool.line}" for pool in explanation.pools)
@@ -140,6 +141,8 @@ def page(results: Iterable[Result], date: str) -> str:
     )
     for (name, flag), group in groupby(ordered, key=lambda one: (one.package, one.flag)):
         rows = sorted(group, key=lambda one: Version(one.version))
+        if all(one.cells[1] == NO_FLAG for one in rows):
+            continue
         head = f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}"
         lines = [f"| {' | '.join(cell.replace('|', '/') for cell in one.cells)} |" for one in rows]
         parts.append("\n".join([f"## {package(name).title} `{flag}`\n", head, *lines]) + "\n")
