@@ -211,7 +211,7 @@ class TestHosts:
         assert_is_a_plain_error(fleet.call(*words(command, "node-[9-1]")), Exit.USAGE)
 
 
-@pytest.mark.parametrize("command", ["grep-source", "measure", "probe", "run", "trust"])
+@pytest.mark.parametrize("command", ["grep-source", "measure", "probe", "run", "size", "trust"])
 def test_a_host_that_does_not_answer_is_unknown(fleet: Desk, command: str) -> None:
     said = fleet.call(*words(command))
     assert said.code == Exit.UNKNOWN, said.stderr
@@ -227,7 +227,7 @@ def test_nothing_is_changed_on_a_host_that_does_not_answer(fleet: Desk, command:
     assert "defect in fleetops" not in said.stderr
 
 
-@pytest.mark.parametrize("command", ["probe", "grep-source", "run"])
+@pytest.mark.parametrize("command", ["probe", "grep-source", "run", "size"])
 def test_json_of_a_host_that_does_not_answer_is_still_one_object(fleet: Desk, command: str) -> None:
     said = fleet.call(*with_json(words(command)))
     assert said.code == Exit.UNKNOWN

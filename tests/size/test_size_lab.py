@@ -10,7 +10,9 @@ from fleetops.lab.breakages.base import BrokenNode
 pytestmark = pytest.mark.lab
 
 
-def test_the_incidents_profile_does_not_fit_and_the_node_itself_shows_why(lab: Lab, fleetops: CommandLine) -> None:
+def test_the_incidents_profile_does_not_fit_and_the_node_itself_shows_why(
+    lab: Lab, fleetops: CommandLine
+) -> None:
     BrokenNode(lab.folder, "node-174").clear()
     sized = fleetops("size", "--profile", "hicache300", "node-174", "--json")
     assert sized.status == 5, sized.stderr
