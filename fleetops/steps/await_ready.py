@@ -103,7 +103,8 @@ def _read_on(desk: Desk, follower: Follower, until: float) -> bool:
 
 def _must_live(desk: Desk, follower: Follower, profile: Profile) -> None:
     """Its process and its log at every poll; every few seconds its guard, and its ranks, which may die unnoticed by both."""
-    check_guard(desk, ready=follower.report.ready)
+    if follower.alive and not follower.report.failure:
+        _must_be_guarded(desk, follower)
     if follower.alive and not follower.report.failure:
         dead = _dead_ranks(desk, follower)
         if not dead:
@@ -118,6 +119,16 @@ def _must_live(desk: Desk, follower: Follower, profile: Profile) -> None:
         host=follower.node,
         hint=f"see {follower.started.log} on {follower.node}",
     )
+
+
+def _must_be_guarded(desk: Desk, follower: Follower) -> None:
+    """A guard that is gone because its service is leaves it to the service's own log to say why."""
+    try:
+        check_guard(desk, ready=follower.report.ready)
+    except StepFailed:
+        follower.read_on(desk)
+        if follower.alive and not follower.report.failure:
+            raise
 
 
 def _dead_ranks(desk: Desk, follower: Follower) -> str:
