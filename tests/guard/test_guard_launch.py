@@ -115,6 +115,7 @@ def test_the_incident_with_the_size_waived_ends_the_engine_and_not_the_node(node
     with asking(node) as took:
         ran = fleetops("launch", "--profile", "hicache300", NODE, "--yes", "--json", *waived)
     assert ran.status == 4, ran
+    assert ran.json["waived"] == {"size": "to see the guard work"}
     why = ran.json["why"]
     assert "the memory guard ended it: MemAvailable fell to 1" in why
     assert "below the floor of 16 GB, 8 x 300 GB asked; " in why
@@ -137,21 +138,36 @@ def test_the_incident_with_the_size_waived_ends_the_engine_and_not_the_node(node
     assert kept.lowest_bytes > 9 * GB, "the node's own end was not reached"
 
 
-def test_it_is_armed_before_the_service_and_disarmed_after_the_watch(node, fleetops):
-    ran = fleetops("launch", "--profile", "hicache48", NODE, "--yes", "--json")
-    assert ran.status == 0, ran
-    guard = node.guards()[ran.json["run"]]
-    assert (guard.mode, guard.alive) == ("reporting", True)
-    assert guard.start_ticks < guard.service[1], "it was there first"
-    assert 16 * GB < guard.lowest_bytes < 60 * GB
-    # A neighbour's spike never kills a healthy service.
-    neighbour = node.crowd(45 * GB)
-    node.guard(lambda one: one.run_id == guard.run_id and one.lowest_bytes < 16 * GB)
-    assert len(node.ranks) == 8
-    node.kill(neighbour)
-    # It ends by itself when the service is gone.
-    assert fleetops("kill", NODE, "--yes").status == 0
-    node.guard(lambda one: one.run_id == guard.run_id and not one.alive and one.ended)
+def test_it_is_armed_before_its_service_which_is_a_unit_and_disarmed_after_the_watch(node, fleetops):
+    install_systemd(node.session)
+    try:
+        ran = fleetops("launch", "--profile", "hicache48", NODE, "--yes", "--json")
+        assert ran.status == 0, ran
+        run = ran.json["run"]
+        guard = node.guards()[run]
+        assert (guard.mode, guard.alive) == ("reporting", True)
+        assert guard.start_ticks < guard.service[1], "it was there first"
+        assert 16 * GB < guard.lowest_bytes < 60 * GB
+        observation = node.look()
+        (record,) = [one for one in observation.node_facts.readings["service-records"] if one.run_id == run]
+        (service,) = observation.services
+        assert (service.launcher.pid, service.launcher.start_ticks) == guard.service
+        assert (record.pid, record.unit) == (service.launcher.pid, f"fleetops-hicache48-{run}.service")
+        # A neighbour's spike never kills a healthy service.
+        neighbour = node.crowd(45 * GB)
+        node.guard(lambda one: one.run_id == run and one.lowest_bytes < 16 * GB)
+        assert len(node.ranks) == 8
+        node.kill(neighbour)
+        stopped = fleetops("kill", NODE, "--yes", "--json")
+        assert stopped.status == 0, stopped
+        assert node.session.run(shell("ls /run/systemd/stand-in")).stdout == "", "no failed unit is left"
+        # It ends by itself when the service is gone.
+        node.guard(lambda one: one.run_id == run and not one.alive and one.ended)
+    finally:
+        remove_systemd(node.session)
+    lines = Path(stopped.json["evidence"], "journal.jsonl").read_text().splitlines()
+    changes = [event["argv"] for event in map(json.loads, lines) if event["event"] == "intent"]
+    assert changes[0][:3] == ["systemctl", "stop", "--no-block"]
 
 
 def test_a_guard_that_dies_before_readiness_ends_the_launch_with_its_reason(node, slow):
@@ -196,30 +212,6 @@ def test_without_its_controller_it_stays_armed_and_ends_what_takes_too_much(node
     assert told.killed.room_bytes < 16 * GB
     assert told.killed.left == 0
     assert [rank for rank in node.ranks if rank.process.is_alive] == []
-
-
-def test_as_a_unit_it_is_launched_found_and_stopped_through_systemd(node, fleetops):
-    install_systemd(node.session)
-    try:
-        ran = fleetops("launch", "--profile", "hicache48", NODE, "--yes", "--json")
-        assert ran.status == 0, ran
-        (record,) = [
-            one for one in node.look().node_facts.readings["service-records"] if one.run_id == ran.json["run"]
-        ]
-        assert record.unit == f"fleetops-hicache48-{ran.json['run_id']}.service"
-        (service,) = node.look().services
-        assert service.launcher.pid == record.pid
-        stopped = fleetops("kill", NODE, "--yes", "--json")
-        assert stopped.status == 0, stopped
-        assert node.look().services == ()
-        units = node.session.run(shell("ls /run/systemd/stand-in")).stdout
-        assert units == "", "no failed unit is left"
-    finally:
-        remove_systemd(node.session)
-    lines = Path(stopped.json["evidence"], "journal.jsonl").read_text().splitlines()
-    journal = [json.loads(line) for line in lines]
-    changes = [event["argv"] for event in journal if event["event"] == "intent"]
-    assert changes[0][:3] == ["systemctl", "stop", "--no-block"]
 
 
 def test_a_dry_run_shows_the_guard_and_where_the_service_would_run(node, fleetops):

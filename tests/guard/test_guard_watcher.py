@@ -115,6 +115,25 @@ time.sleep(600)
     watched.until(lambda: not any(map(is_alive, pids)))
 
 
+def test_a_rank_that_was_started_a_moment_ago_is_killed_too(watched):
+    watched.guard(hurry=0.1)  # it looks for new processes every twenty seconds only
+    go = watched.folder / "go"
+    service = watched.service(f"""
+while not os.path.exists({str(go)!r}):
+    time.sleep(0.005)
+rank = subprocess.Popen(["setsid", "sleep", "600"])
+while open(f"/proc/{{rank.pid}}/comm").read() != "sleep\\n":
+    pass
+print(rank.pid, flush=True)
+time.sleep(600)
+""")
+    go.touch()
+    rank = int(service.stdout.readline())
+    watched.available(10)
+    service.wait(20)
+    watched.until(lambda: not is_alive(rank))
+
+
 def test_nobody_else_is_killed(watched):
     watched.guard()
     service = watched.service()

@@ -6,7 +6,6 @@ import pytest
 from command_line import CommandLine
 
 from fleetops.lab.breakages.base import BrokenNode
-from fleetops.model.machine import IDENTITY
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 
@@ -114,14 +113,3 @@ def test_a_service_that_is_not_ready_in_time_is_ended(with_profile, clean_node):
     assert ran.status == 4, ran
     assert "is not ready after 2.0 s" in ran.json["why"]
     assert clean_node.look().services == ()
-
-
-def test_a_waived_size_is_journaled_and_still_does_not_take_the_node_down(clean_node):
-    reason = "to see the watch work"
-    ran = clean_node.fleetops(
-        "launch", "--profile", "hicache300", "node-174", "--yes", "--json", "--waive", f"size={reason}"
-    )
-    assert ran.status == 4, ran
-    assert ran.json["waived"] == {"size": reason}
-    assert "5 of 8 ranks are zombies" in ran.json["why"]
-    assert clean_node.look().node_facts.value(IDENTITY).hostname == "node-174"

@@ -3,23 +3,26 @@
 from fleetops.steps.support.scripts import START_OF
 
 # What the service does first, as a file in its claim: it says who it is, and becomes the engine. Only this shell reads the
-# service's environment, so a PATH or an LD_PRELOAD meant for it does nothing to any command of ours.
+# service's environment, so a PATH or an LD_PRELOAD meant for it does nothing to any command of ours: once it is read, only
+# what is built into a shell is used, and no variable of ours.
 # $1 claim, $2 log, $3 umask, $4 folder; the rest is the service's argv.
 _BEGIN = (
     START_OF
     + r"""
 exec < /dev/null >> "$2" 2>&1
-read -r stat < /proc/$$/stat
-echo "$$ $(start_of "$stat")" > "$1/pid.new" && mv "$1/pid.new" "$1/pid" || exit 1
 echo 500 2>/dev/null > /proc/$$/oom_score_adj
 [ ! -e "$1/inherited" ] || . "$1/inherited"
 exec 3< "$1/environment"
 rm -f "$1/inherited" "$1/environment" "$1/begin"
 cd "$4"
+while IFS= read -r FLEETOPS_LINE <&3; do export "$FLEETOPS_LINE"; done
+exec 3<&-
+command -v "$5" > /dev/null || { echo "$5: not found"; : > "$1/failed"; exit 127; }
+read -r FLEETOPS_LINE < /proc/$$/stat
+echo "$$ $(start_of "$FLEETOPS_LINE")" > "$1/pid" || exit 1
 umask "$3"
 shift 4
-while IFS= read -r FLEETOPS_LINE <&3; do export "$FLEETOPS_LINE"; done
-exec "$@" 3<&-
+exec "$@"
 """
 )
 
@@ -64,7 +67,7 @@ _START_UNIT = r"""
 
 _RECORD = r"""
 tries=0
-while [ ! -s "$claim/pid" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+while [ ! -s "$claim/pid" ] && [ ! -e "$claim/failed" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
 read -r pid ticks 2>/dev/null < "$claim/pid" || give_up 'it did not begin'
 [ -r "/proc/$pid/stat" ] || give_up 'it ended at once'
 printf '{"profile": "%s", "run_id": "%s", "pid": %s, "start_ticks": %s, "port": %s, "log": "%s", "unit": "%s"}\n' \

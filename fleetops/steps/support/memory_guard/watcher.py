@@ -14,12 +14,15 @@ import sys
 import time
 from typing import Any
 
-from fleetops.steps.support.memory_guard.family import Family, Unit, look_at
+from fleetops.steps.support.memory_guard.family import Family, Kin, Unit, look_at
 from fleetops.steps.support.memory_guard.keeping import State, gigabytes, harden, say
 from fleetops.steps.support.memory_guard.rooms import Bounds, levels, text_of
 
-# How often it looks for new processes of the service: while it is armed, afterwards, and once the launcher is dead.
-_REFRESH_S, _REFRESH_REPORTING_S, _REFRESH_ORPHANS_S = 2.0, 20.0, 0.25
+# How often it looks for new processes of the service: while it is armed, afterwards, and where it matters: the launcher is
+# dead, or the room less than twice the floor.
+_REFRESH_S, _REFRESH_REPORTING_S, _REFRESH_CLOSE_S = 2.0, 20.0, 0.25
+# Right before a strike it looks once more, where that costs no more time than between two looks.
+_QUICK_S = 0.02
 _TELL_S = 1.0
 _REPORTING_INTERVAL_S = 1.0
 _BLIND_S = 2.0
@@ -51,6 +54,7 @@ class Watcher:
         self.family: Family | None = None
         self.launcher = (0, 0)
         self.started_at = self.born_at = self.seen_at = self.refreshed_at = self.told_at = time.monotonic()
+        self.refresh_s = 0.0
         self.ended = ""
         own = look_at(os.getpid(), self.proc)
         self.state = State(
@@ -143,12 +147,18 @@ class Watcher:
             return
         launcher = look_at(self.launcher[0], self.proc)
         lives = launcher is not None and launcher.ticks == self.launcher[1] and launcher.lives
-        due = (_REFRESH_S if self.armed else _REFRESH_REPORTING_S) if lives else _REFRESH_ORPHANS_S
+        close = not lives or (self.armed and self.state.fields["room_bytes"] < 2 * self.floor)
+        due = _REFRESH_CLOSE_S if close else _REFRESH_S if self.armed else _REFRESH_REPORTING_S
         if now - self.refreshed_at >= due / self.hurry:
-            self.refreshed_at = now
             self.bounds.follow(str(self.launcher[0]))
-            if not self.family.refresh():
+            if not self.refresh(self.family, now):
                 self.ended = "the service is gone"
+
+    def refresh(self, family: Family, now: float) -> dict[int, Kin]:
+        """Look for the service's processes, and remember how long that took."""
+        living = family.refresh()
+        self.refreshed_at, self.refresh_s = now, time.monotonic() - now
+        return living
 
     def meet_service(self, now: float) -> None:
         """The start leaves the service's pid and start time in its claim, before the service's own program begins."""
@@ -161,8 +171,7 @@ class Watcher:
         self.launcher, self.started_at = (pid, ticks), now
         self.bounds.follow(str(pid))
         self.family = Family(pid, ticks, self.proc, self.unit_of(pid))
-        self.family.refresh()
-        self.refreshed_at = now
+        self.refresh(self.family, now)
         say(f"watching over pid {pid}")
         self.state.write(service={"pid": pid, "start_ticks": ticks})
 
@@ -191,6 +200,8 @@ class Watcher:
     def kill(self, family: Family, room: int, label: str) -> None:
         """SIGKILL first, then look around and again until nobody is left; what was seen and done is put down."""
         struck = time.monotonic()
+        if self.refresh_s < _QUICK_S:
+            family.refresh()
         ended = family.strike()
         told: dict[str, Any] = {
             "at": time.time(),
