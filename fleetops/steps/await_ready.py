@@ -1,8 +1,7 @@
 """Wait until the service really serves: its own log, its own endpoint, then generations; watched for a while after."""
 
 from fleetops.engines import Engine, engine
-from fleetops.engines.condition import Condition, condition
-from fleetops.model.engine import LogReport, Service
+from fleetops.model.engine import LogReport
 from fleetops.model.errors import StepFailed, Unreachable
 from fleetops.model.fleet import Profile
 from fleetops.model.load import SHORT, STANDARD, Load, TroubleKind
@@ -12,20 +11,18 @@ from fleetops.steps.support.asking import BadStatus
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
 from fleetops.steps.support.beside import Beside
 from fleetops.steps.support.launching import Started, profile_of
+from fleetops.steps.support.liveness import must_live, read_on, why_idle
 from fleetops.steps.support.log_follow import Follower
 from fleetops.steps.support.measuring import Measuring
-from fleetops.steps.support.memory_guard.watching import cause_from_guard, check_guard, disarm_guard
+from fleetops.steps.support.memory_guard.watching import cause_from_guard, disarm_guard
 from fleetops.steps.support.pulse import Pulse
 from fleetops.steps.support.serving import NoGeneration, asking, generate
 from fleetops.steps.support.stopping import end_own_service
 
 _POLL_S = 0.5
 _WATCH_POLL_S = 2.0
-_LOOK_EVERY_S = 5.0
 _REQUEST_S = 60.0
 _MEASURE_S = 300.0
-# How often a service that does not answer is looked at: what kills it may still be under way.
-_DYING_POLLS = 4
 # A single answer can come from a service that is about to stall (facts/engines.md F 14): several are asked for.
 _PROOFS = 3
 # A request that fails in one of these ways says that the service does not work, not that it could not be measured.
@@ -73,11 +70,11 @@ def _until_ready(desk: Desk, follower: Follower, profile: Profile) -> None:
     until = desk.now() + profile.ready_deadline_s
     told = ""
     while not (follower.report.ready and _answers(desk, follower.engine, profile)):
-        more = _read_on(desk, follower, until)
+        more = read_on(desk, follower, until)
         if follower.report.progress and follower.report.progress != told:
             told = follower.report.progress
             desk.tell(told)
-        _must_live(desk, follower, profile)
+        must_live(desk, follower, profile)
         if desk.now() >= until:
             raise StepFailed(
                 f"{profile.name} is not ready after {_spoken(profile.ready_deadline_s)};"
@@ -87,76 +84,6 @@ def _until_ready(desk: Desk, follower: Follower, profile: Profile) -> None:
             )
         if not more:
             desk.wait(_POLL_S)
-
-
-def _read_on(desk: Desk, follower: Follower, until: float) -> bool:
-    """Read on; a host that cannot be reached for a while is asked again until the deadline."""
-    try:
-        return follower.read_on(desk)
-    except Unreachable as error:
-        if desk.now() >= until:
-            raise
-        desk.tell(f"{error.message}; asking again")
-        desk.wait(_WATCH_POLL_S)
-        return False
-
-
-def _must_live(desk: Desk, follower: Follower, profile: Profile) -> None:
-    """Its process and its log at every poll; every few seconds its guard, and its ranks, which may die unnoticed by both."""
-    if follower.alive and not follower.report.failure:
-        _must_be_guarded(desk, follower)
-    if follower.alive and not follower.report.failure:
-        dead = _dead_ranks(desk, follower)
-        if not dead:
-            return
-    else:
-        dead = ""
-        while follower.read_on(desk):
-            pass
-    cause = follower.report.failure or dead or "its process ended, and its log names no cause"
-    raise StepFailed(
-        f"{profile.name} died: {cause}",
-        host=follower.node,
-        hint=f"see {follower.started.log} on {follower.node}",
-    )
-
-
-def _must_be_guarded(desk: Desk, follower: Follower) -> None:
-    """A guard that is gone because its service is leaves it to the service's own log to say why."""
-    try:
-        check_guard(desk, ready=follower.report.ready)
-    except StepFailed:
-        follower.read_on(desk)
-        if follower.alive and not follower.report.failure:
-            raise
-
-
-def _dead_ranks(desk: Desk, follower: Follower) -> str:
-    """What the checks find wrong with the ranks of this service; "" while they live, and between two looks."""
-    if desk.now() < follower.next_look_at:
-        return ""
-    follower.next_look_at = desk.now() + _LOOK_EVERY_S
-    situation = desk.look()
-    ours = [
-        one
-        for one in situation.observation.services
-        if one.launcher and one.launcher.pid == follower.started.pid
-    ]
-    if not any(_is_lost(service, ready=follower.report.ready) for service in ours):
-        return ""
-    told = [
-        one.evidence
-        for one in situation.findings
-        if one.check in {"ranks-dead", "ghost-leaders", "memory-low"}
-    ]
-    return "; ".join(told) or "some of its ranks are dead"
-
-
-def _is_lost(service: Service, *, ready: bool) -> bool:
-    """While it comes up, ranks that are not there yet are no loss; dead ones always are."""
-    if ready:
-        return condition(service) is Condition.WEDGED
-    return any(rank.process.is_zombie for rank in service.ranks)
 
 
 def _answers(desk: Desk, of: Engine, profile: Profile) -> bool:
@@ -180,21 +107,7 @@ def _prove(desk: Desk, follower: Follower, profile: Profile) -> None:
         try:
             generate(service, follower.engine, 16, deadline_s=_REQUEST_S)
         except NoGeneration as error:
-            raise _idle(desk, follower, profile, str(error)) from error
-
-
-def _idle(desk: Desk, follower: Follower, profile: Profile, why: str) -> StepFailed:
-    """The error for a service that does not generate; where it is dying, its cause of death is raised instead."""
-    for _ in range(_DYING_POLLS):
-        follower.next_look_at = 0.0
-        _read_on(desk, follower, desk.now() + _POLL_S)
-        _must_live(desk, follower, profile)
-        desk.wait(_POLL_S)
-    return StepFailed(
-        f"{profile.name} says it is ready and does not generate: {why}",
-        host=follower.node,
-        hint=f"see {follower.started.log} on {follower.node}",
-    )
+            raise why_idle(desk, follower, profile, str(error)) from error
 
 
 def _load(desk: Desk, options: Options) -> Load:
@@ -215,7 +128,7 @@ def _measure(desk: Desk, follower: Follower, profile: Profile, load: Load) -> Me
     for one in found.errors:
         desk.tell(f"{one.count} requests failed, {one.kind.value}: {one.message}")
     if not found.whole and any(one.kind in _DEADLY for one in found.errors):
-        raise _idle(desk, follower, profile, found.errors[0].message)
+        raise why_idle(desk, follower, profile, found.errors[0].message)
     return found
 
 
@@ -229,8 +142,8 @@ def _run_beside(desk: Desk, follower: Follower, profile: Profile, measuring: Mea
             done = so_far.answered + so_far.failed
             desk.tell(f"measuring, {of.concurrency} streams: {done} of {of.requests} requests")
             desk.wait(_POLL_S)
-            _read_on(desk, follower, until)
-            _must_live(desk, follower, profile)
+            read_on(desk, follower, until)
+            must_live(desk, follower, profile)
     finally:
         measuring.stop("the step has ended")
     return running.result()
@@ -254,10 +167,10 @@ def _watch(desk: Desk, follower: Follower, profile: Profile, options: Options) -
         pulse.beat()
         desk.tell(f"ready; watching for {left:.0f} s more" if left > 0 else "ready; one more generation")
         desk.wait(min(_WATCH_POLL_S, left) if left > 0 else _POLL_S)
-        _read_on(desk, follower, until + hang_s)
-        _must_live(desk, follower, profile)
+        read_on(desk, follower, until + hang_s)
+        must_live(desk, follower, profile)
         if why := pulse.verdict():
-            raise _idle(desk, follower, profile, why)
+            raise why_idle(desk, follower, profile, why)
 
 
 def _spoken(seconds: float) -> str:
