@@ -190,3 +190,10 @@ def test_an_engine_that_is_only_read_is_not_launched():
     assert planned(situation).blocked == ""
     with pytest.raises(Exception, match="does not launch yet"):
         planned(situation, "size")
+
+
+def test_what_is_stated_in_bytes_counts_though_the_engine_is_not_known_to_take_it():
+    flags = (*asking().flags, Flag(name="extra_pool_gb", value=5, unit="GB", scope="per-node"))
+    extra = proven("extra_pool_gb", scope="per-node")
+    situation = launching(asking(flags=flags), proven(), extra)
+    assert budget_for(situation).asked_bytes == 8 * 48 * 10**9 + 5 * 10**9

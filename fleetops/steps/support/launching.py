@@ -9,7 +9,7 @@ from fleetops.model.fleet import FlagValue, Profile
 from fleetops.model.sizing import Budget
 from fleetops.sizing.budget import Rooms, budget, rooms
 from fleetops.steps.support.base import Situation
-from fleetops.steps.support.proof import meanings
+from fleetops.steps.support.proof import flags_to_prove, meanings
 
 LOG_FOLDER = "/var/log/fleetops"
 _RECORDS = "/run/fleetops/services"
@@ -80,12 +80,13 @@ def rooms_for(situation: Situation) -> Rooms:
 
 
 def budget_for(situation: Situation) -> Budget:
-    """The launch's arithmetic with what is proven of its flags."""
+    """The launch's arithmetic with what is proven of its flags. Raises Refused where its engine is not launched."""
     profile = profile_of(situation)
+    engine_of(situation)
     return budget(
         profile,
         rooms_for(situation),
-        flags=engine_of(situation).host_memory_flags(profile),
+        flags=flags_to_prove(profile),
         meanings=meanings(situation, profile),
         ranks=ranks_on_node(profile),
     )
