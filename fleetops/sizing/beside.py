@@ -6,7 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 from fleetops.model.kv import Beside
-from fleetops.sizing.kv import INDEXER_APART_FROM, indexer_bytes, kv_cache, packed_drafts, text_model
+from fleetops.sizing.kv import (
+    INDEXER_APART_FROM,
+    indexer_bytes,
+    kv_cache,
+    latent_width,
+    packed_drafts,
+    text_model,
+)
 from fleetops.sizing.releases import is_at_least
 from fleetops.sizing.shape import Shape
 
@@ -41,10 +48,14 @@ def _indexer(config: Mapping[str, Any], shape: Shape) -> Beside | None:
     index = indexer_bytes(model)
     if not index or not is_at_least(shape.version, INDEXER_APART_FROM):
         return None
-    latent = Fraction(int(model["kv_lora_rank"]) + int(model.get("qk_rope_head_dim") or 0))
+    label = "DSA indexer, a pool of its own"
+    try:
+        latent = Fraction(latent_width(model))
+    except ValueError:
+        return Beside(label=label, share=None)
     if shape.kv_dtype in {"bf16", "bfloat16"}:
         latent *= 2
-    return Beside(label="DSA indexer, a pool of its own", share=index / latent)
+    return Beside(label=label, share=index / latent)
 
 
 def _draft(config: Mapping[str, Any], shape: Shape, draft: Mapping[str, Any] | None) -> Beside | None:

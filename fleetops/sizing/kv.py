@@ -25,10 +25,14 @@ RECURRENT_FROM, SLIDING_FROM = "0.5.10", "0.5.12"
 # From this release on one size is split over the pools of a hybrid model in proportion to their device pools.
 SPLIT_FROM = "0.5.17"
 
+# No model is larger; a configuration that says so is broken.
+_MOST, _MOST_LAYERS = 10**7, 10_000
+
 _INDEXER_BLOCK = 128
 _SCALE_BYTES = 4
 _FP4_BLOCK = 16
 
+_DEEPEST = 3
 _TEXT_PARTS = ("thinker_config", "llm_config", "language_config", "text_config")
 _LAYERS = ("num_hidden_layers", "n_layer", "num_layers")
 _HEADS = ("num_attention_heads", "n_head", "num_heads")
@@ -53,7 +57,8 @@ def kv_cache(config: Mapping[str, Any], shape: Shape) -> KvCache:
         shape: how the launch spreads and stores it.
 
     Raises:
-        ValueError: a field that the arithmetic needs is missing, or the engine does not size this model by a flag.
+        ValueError: a field that the arithmetic needs is missing, no layer keeps tokens, or the engine does not size
+            this model by a flag.
     """
     model = text_model(config)
     _refuse_compressed(config, model)
@@ -63,6 +68,8 @@ def kv_cache(config: Mapping[str, Any], shape: Shape) -> KvCache:
     drafts = packed_drafts(model, shape)
     width, words, whys = _token_width(model, element, shape)
     depth = (layers.full or layers.sliding) + drafts
+    if not depth:
+        raise ValueError("by its config.json no layer of the model keeps a cache of tokens")
     uneven = len({stage.full for stage in stages}) > 1
     inexact = (
         *element.inexact,
@@ -71,7 +78,7 @@ def kv_cache(config: Mapping[str, Any], shape: Shape) -> KvCache:
         *_unsure(model, shape, drafts),
     )
     return KvCache(
-        bytes_per_token=max(1, width * depth),
+        bytes_per_token=max(1, width) * depth,
         layers=depth,
         detail=f"{depth} layers x {words}",
         inexact=tuple(dict.fromkeys(inexact)),
@@ -79,11 +86,12 @@ def kv_cache(config: Mapping[str, Any], shape: Shape) -> KvCache:
 
 
 def text_model(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a multimodal configuration that describes the language model, however deep it is nested."""
-    for name in _TEXT_PARTS:
-        nested = config.get(name)
-        if isinstance(nested, Mapping):
-            return text_model({"model_type": config.get("model_type"), **nested})
+    """The part of a multimodal configuration that describes the language model; it may be nested twice."""
+    for _ in range(_DEEPEST):
+        nested = next((config[name] for name in _TEXT_PARTS if isinstance(config.get(name), Mapping)), None)
+        if nested is None:
+            break
+        config = {"model_type": config.get("model_type"), **nested}
     return config
 
 
@@ -92,13 +100,19 @@ def model_layers(config: Mapping[str, Any], shape: Shape) -> Layers:
 
     Raises ValueError where config.json does not say how many there are.
     """
-    model, names = text_model(config), config.get("architectures") or ()
-    doubled = 2 if any(str(name).startswith("LongcatFlash") for name in names) else 1
-    layers = layers_of(model, _field(model, _LAYERS) * doubled)
+    model, names = text_model(config), architectures(config)
+    doubled = 2 if any(name.startswith("LongcatFlash") for name in names) else 1
+    layers = layers_of(model, _field(model, _LAYERS, most=_MOST_LAYERS) * doubled)
     if not layers.sliding or shape.engine != "sglang":
         return layers
-    apart = have_pool_of_their_own(map(str, names), shape.version, opted_in=bool(model.get("is_hybrid_swa")))
+    apart = have_pool_of_their_own(names, shape.version, opted_in=bool(model.get("is_hybrid_swa")))
     return layers.without_windows() if apart is False or shape.one_window_pool else layers
+
+
+def architectures(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The class names that the model goes by."""
+    named = config.get("architectures")
+    return tuple(map(str, named)) if isinstance(named, list) else ()
 
 
 def is_latent(model: Mapping[str, Any]) -> bool:
@@ -109,9 +123,14 @@ def is_latent(model: Mapping[str, Any]) -> bool:
 def indexer_bytes(model: Mapping[str, Any]) -> int:
     """Of the DSA indexer, for one token and layer: one a dimension and a float32 scale for each block; 0 without one."""
     width = model.get("index_head_dim")
-    if not isinstance(width, int) or not is_latent(model):
+    if not isinstance(width, int) or not 0 < width <= _MOST or not is_latent(model):
         return 0
     return width + width // _INDEXER_BLOCK * _SCALE_BYTES
+
+
+def latent_width(model: Mapping[str, Any]) -> int:
+    """Elements of MLA's latent and its rotary part, for one token and layer. Raises ValueError."""
+    return _field(model, ("kv_lora_rank",)) + _field(model, ("qk_rope_head_dim",))
 
 
 def packed_drafts(model: Mapping[str, Any], shape: Shape) -> int:
@@ -133,7 +152,8 @@ def _token_width(model: Mapping[str, Any], element: Element, shape: Shape) -> Wi
         return _latent(model, element, shape)
     heads, total = _rank_heads(model, shape)
     key = _head_dim(model)
-    value = int(model.get("v_head_dim") or key) if is_at_least(shape.version, V_COUNTED_FROM) else key
+    narrower = model.get("v_head_dim") and is_at_least(shape.version, V_COUNTED_FROM)
+    value = _field(model, ("v_head_dim",)) if narrower else key
     split = f"{heads} of {total} KV heads" if heads < total else f"{heads} KV heads"
     widths = f"2 x {key}" if key == value else f"({key} + {value})"
     whys = () if total % shape.tensor == 0 or shape.tensor % total == 0 else (
@@ -217,17 +237,16 @@ def _unsure(model: Mapping[str, Any], shape: Shape, drafts: int) -> tuple[str, .
 
 
 def _refuse_compressed(config: Mapping[str, Any], model: Mapping[str, Any]) -> None:
-    names = [*(config.get("architectures") or ()), str(model.get("model_type"))]
-    if any(str(name).lower().replace("_", "").startswith("deepseekv4") for name in names):
+    names = [*architectures(config), str(model.get("model_type"))]
+    if any(name.lower().replace("_", "").startswith("deepseekv4") for name in names):
         raise ValueError("SGLang sizes DeepSeek V4's host pools by ratio alone and refuses --hicache-size")
 
 
 def _rank_heads(model: Mapping[str, Any], shape: Shape) -> tuple[int, int]:
     """KV heads of one rank and in all; where there are more ranks than heads each keeps a copy of one."""
     attention = model.get("attn_config")
-    nested = attention.get("kv_n_heads") if isinstance(attention, Mapping) else None
-    if nested:
-        total = int(nested)
+    if isinstance(attention, Mapping) and attention.get("kv_n_heads"):
+        total = _field(attention, ("kv_n_heads",))
     elif model.get("multi_query") and not model.get("new_decoder_architecture"):
         total = 1
     else:
@@ -243,9 +262,9 @@ def _head_dim(model: Mapping[str, Any]) -> int:
     return _field(model, _HIDDEN) // _field(model, _HEADS)
 
 
-def _field(model: Mapping[str, Any], names: tuple[str, ...]) -> int:
+def _field(model: Mapping[str, Any], names: tuple[str, ...], most: int = _MOST) -> int:
     """The first of these that is there. Raises ValueError where none is usable."""
     value = next((model[name] for name in names if model.get(name) is not None), None)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
         raise ValueError(f"the model's config.json has no usable {names[0]} (it says {value!r})")
     return value

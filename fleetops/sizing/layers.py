@@ -105,8 +105,8 @@ def _numbered(model: Mapping[str, Any], _depth: int) -> Words:
     """MiMo-V2: 1 is a window, 0 is full. MiniMax: 1 is full, 0 is linear."""
     for key, words in (("hybrid_layer_pattern", (FULL, "local")), ("attn_type_list", ("linear", FULL))):
         numbers = model.get(key)
-        if isinstance(numbers, list) and numbers and set(numbers) <= {0, 1}:
-            return [words[number] for number in numbers]
+        if isinstance(numbers, list) and numbers and all(number in (0, 1) for number in numbers):
+            return [words[int(number)] for number in numbers]
     return None
 
 

@@ -18,6 +18,7 @@ _NAMES = {
     "speculative": ("speculative_algorithm", "speculative_algo"),
     "draft": ("speculative_draft_model_path", "speculative_draft_model"),
 }
+_MOST_DIGITS = 10
 _DSA_BACKENDS = ("nsa_prefill_backend", "nsa_decode_backend", "dsa_prefill_backend", "dsa_decode_backend")
 
 
@@ -103,4 +104,4 @@ def _text(flags: Mapping[str, FlagValue], name: str) -> str:
 
 def _whole(flags: Mapping[str, FlagValue], name: str) -> int | None:
     text = _text(flags, name)
-    return int(text) if text.isdecimal() and int(text) > 0 else None
+    return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS and int(text) > 0 else None

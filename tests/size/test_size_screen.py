@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sizing_cases import THERE, model, profile, proof
@@ -148,3 +149,15 @@ def test_several_nodes_are_one_object():
     assert body["schema"] == "fleetops.sizes/1"
     assert [one["verdict"] for one in body["sizes"]] == ["does-not-fit", "unproven"]
     assert body["sizes"][1]["error"] == "refused"
+
+
+def test_the_page_shows_what_is_printed():
+    """docs/size.md: the JSON of the incident, and its last lines."""
+    page = (Path(__file__).parents[2] / "docs" / "size.md").read_text()
+    shown = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    printed = sizes_json([sized()])
+    assert {key: printed[key] for key in shown if key != "lines"} == {
+        key: shown[key] for key in shown if key != "lines"
+    }
+    assert shown["lines"][0] in printed["lines"]
+    assert INCIDENT.splitlines()[-2] in page

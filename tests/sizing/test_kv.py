@@ -384,3 +384,8 @@ def test_spellings_of_one_release(one, same):
 def test_what_is_no_version_is_refused(text):
     with pytest.raises(ValueError, match="not a version"):
         at_least(text, "0.5.9")
+
+
+def test_a_model_without_attention_keeps_no_tokens():
+    with pytest.raises(ValueError, match="no layer of the model keeps"):
+        kv_cache(model("llama-3.1-8b", attn_layer_indices=[]), Shape(version="0.5.16"))
