@@ -240,12 +240,8 @@ class Calls(Expressions):
         small = matters or (len(target.node.body) <= _SMALL and self._aside < _ASIDE)
         if not small or len(self.machine.stack) >= _DEEP or self.machine.stack.count(target) >= 2:
             return (plain,)
-        before = self._aside
-        self._aside = 0 if matters else before + 1
-        try:
-            found = self.run(target, callee.bound, self.bind(frame, target, callee.bound, arguments, callee.scope))
-        finally:
-            self._aside = before
+        bound = self.bind(frame, target, callee.bound, arguments, callee.scope)
+        found = self._followed(target, callee.bound, bound) if matters else self._looked_at(target, callee.bound, bound)
         if plain.parallel or (plain.counts_bytes and not amounts_in(found)):
             known = [one for one in found if not isinstance(one, Symbol | Const)]
             return (plain, *known) if not plain.parallel else (plain,)
@@ -256,10 +252,29 @@ class Calls(Expressions):
             return found if all(isinstance(one, Const) for one in found) else (plain,)
         return found
 
+    def _followed(self, target: Function, this: Object | None, bound: dict[str, Values]) -> Values:
+        before, self._aside = self._aside, 0
+        try:
+            return self.run(target, this, bound)
+        finally:
+            self._aside = before
+
+    def _looked_at(self, target: Function, this: Object | None, bound: dict[str, Values]) -> Values:
+        """A function that has nothing to do with the value, for what it returns; the same again is not run again."""
+        key = (target, this.of if this else None, tuple(bound.items()))
+        if key not in self.machine.results:
+            self._aside += 1
+            try:
+                self.machine.results[key] = self.run(target, this, bound)
+            finally:
+                self._aside -= 1
+        return self.machine.results[key]
+
     def _carries(self, bound: Object | None) -> bool:
-        """Whether an object under construction holds the value somewhere."""
+        """Whether an object under construction holds an amount that nothing has been allocated for yet."""
         return bound is not None and any(
-            owner == bound and amounts_in(values) for (owner, _), values in self.machine.state.items()
+            owner == bound and any(not self.machine.is_allocated(one) for one in amounts_in(values))
+            for (owner, _), values in self.machine.state.items()
         )
 
     def bind(
@@ -396,6 +411,8 @@ class Calls(Expressions):
                 )
                 taken = replace(taken, site=place)
             self.machine.allocations.append(self.machine.met(taken, step, frame, ALONE if alone else ""))
+            if taken.site and not (alone and any(under.counts_bytes for under in taken.over)):
+                self.machine.allocated.add((taken.site, taken.site.path))
 
     def lose(self, frame: Frame, node: ast.AST, amount: Amount, why: str) -> None:
         """The value goes where it cannot be followed."""

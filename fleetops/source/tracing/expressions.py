@@ -50,7 +50,6 @@ class Expressions(ABC):
         self.machine = machine
         self.program = machine.program
         self._looking_up: set[tuple[int, str]] = set()
-        self._kept: dict[tuple[int, str], Values] = {}
         self._aside = 0
 
     @abstractmethod
@@ -120,6 +119,8 @@ class Expressions(ABC):
         plain = names.symbol(variable.name, variable.name, self.program.package)
         if key in self._looking_up:
             return (plain,)
+        if key in self.machine.results:
+            return self.machine.results[key]
         self._looking_up.add(key)
         try:
             frame = Frame(variable.module)
@@ -127,7 +128,9 @@ class Expressions(ABC):
             found = union(*(self.evaluate(frame, value) for value in assigned[-3:]))
         finally:
             self._looking_up.discard(key)
-        return tuple(plain if isinstance(one, Symbol) and not one.parallel else one for one in found)
+        known = tuple(plain if isinstance(one, Symbol) and not one.parallel else one for one in found)
+        self.machine.results[key] = known
+        return known
 
     def _attribute(self, frame: Frame, node: ast.Attribute) -> Values:
         held: list[Value] = []
@@ -172,8 +175,8 @@ class Expressions(ABC):
         key = (id(of), name)
         if key in self._looking_up:
             return ()
-        if key in self._kept:
-            return self._kept[key]
+        if key in self.machine.results:
+            return self.machine.results[key]
         self._looking_up.add(key)
         found: list[Values] = []
         try:
@@ -188,14 +191,14 @@ class Expressions(ABC):
         finally:
             self._looking_up.discard(key)
         text = f"self.{name}"
-        self._kept[key] = tuple(
+        self.machine.results[key] = tuple(
             names.symbol(text, name, self.program.package)
             if isinstance(one, Symbol) and not (one.parallel or one.counts_bytes or one.rank_test)
             else one
             for one in union(*found)
             if not isinstance(one, Const) or one.value is not None
         )
-        return self._kept[key]
+        return self.machine.results[key]
 
     def _of_reference(self, frame: Frame, of: Class, name: str) -> Values:
         if method := self.program.method(of, name):

@@ -23,6 +23,7 @@ class Follower:
     reach: Reach
     roots: list[Function] = field(default_factory=list)
     _ran: dict[Function, int] = field(default_factory=dict)
+    _now: int = 1
     _chased: set[tuple[str, Amount]] = field(default_factory=set)
 
     def follow(self, declared: list[Declaration]) -> None:
@@ -49,6 +50,7 @@ class Follower:
             if len(self.machine.program.files_mentioning(new.name)) > _COMMON and new.amount.site is not None:
                 continue
             known.append(new)
+            self._learn()
             self._chase(new.name)
 
     def _is_allocated(self, amount: Amount) -> bool:
@@ -78,20 +80,30 @@ class Follower:
         ]
         if not callers or not up or self._is_beginning(function):
             return [function]
-        self.machine.interesting.add(function)
+        self._follow_calls_of(function)
         raised = [root for caller in dict.fromkeys(callers) for root in self._raised(caller, up - 1)]
         return list(dict.fromkeys(raised)) or [function]
+
+    def _follow_calls_of(self, function: Function) -> None:
+        """From now on, also without the value among their arguments."""
+        if function not in self.machine.interesting:
+            self.machine.interesting.add(function)
+            self._learn()
+
+    def _learn(self) -> None:
+        """Something has become known: what was concluded without it is void."""
+        self._now += 1
+        self.machine.results.clear()
 
     def _is_beginning(self, function: Function) -> bool:
         package = self.machine.program.package
         return function.name in (*package.per_rank, *package.per_server)
 
     def _run(self, root: Function) -> None:
-        """Once for each state of what is known of the fields."""
-        known = sum(len(held) for held in self.machine.fields.values()) + len(self.machine.interesting)
-        if self._ran.get(root) == known or len(self._ran) >= _MOST_ROOTS:
+        """Again only where something has become known since."""
+        if self._ran.get(root, 0) >= self._now or len(self._ran) >= _MOST_ROOTS:
             return
-        self._ran[root] = known
+        self._ran[root] = self._now
         self._forget(root)
         found, self.machine.found = self.machine.found, []
         returned = amounts_in(Statements(self.machine).root(root))
@@ -125,7 +137,7 @@ class Follower:
             return
         if root in self.machine.interesting:
             return
-        self.machine.interesting.add(root)
+        self._follow_calls_of(root)
         for mention in self.reach.callers(root):
             if mention.caller and mention.caller is not root:
                 self._run_around(mention.caller)

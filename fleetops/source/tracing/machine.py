@@ -4,10 +4,11 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from fleetops.source.tracing.definitions import Class, Function, Module
 from fleetops.source.tracing.program import Program
-from fleetops.source.tracing.values import Amount, Call, Guard, Object, Step, Values
+from fleetops.source.tracing.values import Amount, Call, Guard, Object, Site, Step, Values
 
 
 @dataclass(eq=False)
@@ -67,6 +68,7 @@ class Machine:
         state: attributes of objects under construction.
         interesting: functions whose calls are followed even without the value among their arguments.
         allocations, limits, losses, checks, overrides: what was met; `found`: fields that were stored.
+        results: of functions that have nothing to do with the value; `allocated`: amounts that memory was taken for.
     """
 
     program: Program
@@ -84,7 +86,13 @@ class Machine:
     checks: list[tuple[Met, ast.Compare]] = field(default_factory=list)
     overrides: list[Met] = field(default_factory=list)
     found: list[Field] = field(default_factory=list)
+    results: dict[Any, Values] = field(default_factory=dict)
+    allocated: set[tuple[Site, tuple[Call, ...]]] = field(default_factory=set)
     budget: int = 400_000
+
+    def is_allocated(self, amount: Amount) -> bool:
+        """Whether memory has been taken for this very amount."""
+        return amount.site is not None and (amount.site, amount.site.path) in self.allocated
 
     def met(self, amount: Amount, step: Step, frame: Frame, why: str = "") -> Met:
         """Something met here and now."""

@@ -46,6 +46,7 @@ class Statements(Calls):
         """Follow a function of which nothing is known but itself; what it returns."""
         self.machine.root, self.machine.path, self.machine.guards = target, (), ()
         self.machine.state.clear()
+        self.machine.allocated.clear()
         this = Object(target.owner) if target.owner and "staticmethod" not in target.decorators else None
         bound = self.bind(Frame(target.module), target, this, ([], {}))
         unknown = parameters(target, self.program.package)
@@ -59,7 +60,7 @@ class Statements(Calls):
         """Methods that use what a constructor has kept, where they were not called by it."""
         held: dict[Object, set[str]] = {}
         for (owner, name), values in self.machine.state.items():
-            if amounts_in(values) and owner.path:
+            if owner.path and any(not self.machine.is_allocated(one) for one in amounts_in(values)):
                 held.setdefault(owner, set()).add(name)
         for owner, names in held.items():
             for base in self.program.lineage(owner.of):
@@ -276,11 +277,12 @@ class Statements(Calls):
     def _expr(self, frame: Frame, statement: ast.Expr) -> None:
         if isinstance(statement.value, ast.Yield) and statement.value.value is not None:
             frame.returned.append((Each(self.evaluate(frame, statement.value.value)),))
-        elif not isinstance(statement.value, ast.Constant):
+        elif not isinstance(statement.value, ast.Constant) and not self._aside:
             self.evaluate(frame, statement.value)
 
     def _assert(self, frame: Frame, statement: ast.Assert) -> None:
-        self.evaluate(frame, statement.test)
+        if not self._aside:
+            self.evaluate(frame, statement.test)
 
     def _global(self, frame: Frame, statement: ast.Global) -> None:
         frame.global_names |= set(statement.names)
