@@ -105,11 +105,14 @@ def test_init_and_the_guard_itself_are_never_of_the_family(proc):
 def test_everything_in_the_units_cgroup_is_of_the_family(proc, tmp_path_factory):
     unit = tmp_path_factory.mktemp("unit")
     (unit / "child").mkdir()
-    (unit / "cgroup.procs").write_text("100\n")
+    (unit / "cgroup.procs").write_text(f"100\n{os.getpid()}\n")
+    proc.has(os.getpid())
     (unit / "child/cgroup.procs").write_text("300\n")
     proc.has(100)
     proc.has(300, comm="escaped")  # neither child nor session, but in the unit
-    assert living(Family(100, 100, str(proc.folder), Unit(str(unit)))) == [100, 300]
+    assert living(Family(100, 100, str(proc.folder), Unit(str(unit)))) == [100, 300], (
+        "and not the guard itself"
+    )
 
 
 def test_a_unit_of_version_2_is_killed_at_once(tmp_path):

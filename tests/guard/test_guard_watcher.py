@@ -13,6 +13,7 @@ import pytest
 from guarded import GB, is_alive
 
 from fleetops.steps.support.memory_guard.program import program
+from fleetops.steps.support.memory_guard.watcher import Watcher
 
 PR_CAPBSET_DROP, CAP_IPC_LOCK, CAP_SYS_RESOURCE = 24, 14, 24
 
@@ -218,6 +219,41 @@ def test_a_single_reading_that_makes_no_sense_ends_nobody(watched):
     watched.available(445)
     watched.looks(5)
     assert service.poll() is None
+
+
+class Struck:
+    """A family that only notes that it was struck."""
+
+    def __init__(self) -> None:
+        self.did, self.known = [], {}
+
+    def strike(self):
+        self.did.append("strike")
+        return set()
+
+    def refresh(self):
+        self.did.append("look around")
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("rooms", "struck"), [([15, 17], 0), ([15, 15], 1), ([None, 15], 0), ([15, None], 0)]
+)
+def test_a_low_reading_is_looked_at_twice(watched, monkeypatch, rooms, struck):
+    """As two readings of one moment; what is read later (after a strike) is plenty."""
+    settings = {
+        "run_id": "r", "profile": "p", "floor_bytes": 16 * GB, "armed_for_s": 60, "unit": "", "interval_s": 0.02,
+        "claim": str(watched.folder / "claim"), "base": str(watched.folder / "run"), "service_within_s": 60,
+        "meminfo": str(watched.folder / "meminfo"), "cgroup": str(watched.folder / "cgroup"),
+    }  # fmt: skip
+    watcher = Watcher(settings)
+    told = iter([None if room is None else (room * GB, "MemAvailable") for room in rooms])
+    monkeypatch.setattr(watcher.bounds, "least", lambda: next(told, (400 * GB, "MemAvailable")))
+    watcher.family = family = Struck()
+    watcher.step()
+    assert family.did.count("strike") == struck
+    if struck:
+        assert family.did == ["look around", "strike", "look around"], "what has come last is struck too"
 
 
 def test_one_that_can_read_nothing_any_more_says_so_and_ends(watched):
