@@ -13,7 +13,7 @@ from fleetops.model.errors import FleetopsError
 from fleetops.model.proof import Explanation
 from fleetops.source import trace
 from fleetops.source.packages import Package
-from fleetops.source.text import decode, mentions
+from fleetops.source.text import decode, words
 from fleetops.source.transport_answers import (
     SourceDigest,
     digest_command,
@@ -94,10 +94,12 @@ class _Reading:
     folder: str
     contents: Files
     gaps: list[str] = field(default_factory=list)
+    _words: dict[str, frozenset[bytes]] = field(default_factory=dict)
 
     def explain(self, tree: PartialTree, package: Package, flag: str) -> Explanation:
         """What it means once nothing more is wanted."""
         self.gaps.clear()
+        self._words.clear()
         explained = self._settled(tree, lambda: trace.explain(flag, tree, package))
         if explained.verdict != "no-such-flag":
             return explained
@@ -123,8 +125,10 @@ class _Reading:
         self.gaps += [f"{path} changed meanwhile" for path in fetched.sums if path not in there]
         tree.files |= {path: decode(data) for path, data in there.items() if path not in tree.files}
         tree.hashes |= {path: fetched.sums[path] for path in there}
+        self._words |= {path: words(data) for path, data in there.items() if path not in self._words}
         for name in names:
-            tree.mentions[name] = tuple(sorted(path for path, data in there.items() if mentions(data, name)))
+            sought = name.encode()
+            tree.mentions[name] = tuple(sorted(path for path in there if sought in self._words[path]))
         tree.wanted.clear()
 
 

@@ -11,8 +11,8 @@ from fleetops.model.errors import FleetopsError
 from fleetops.source.transport_scripts import DIGEST, END, FETCH, NO_FOLDER, TOO_MUCH
 
 DIGEST_S, FETCH_S = 60.0, 60.0  # a cold 70 MB tree on a slow disk takes tens of seconds; a warm one 0.3
-FETCH_BYTES = 64 * 2**20
-_ANSWER_BYTES = FETCH_BYTES  # of compressed text, which source never comes near
+FETCH_BYTES = 256 * 2**20
+_ANSWER_BYTES = 64 * 2**20  # of what the former become when they travel
 
 _SUM = re.compile(r"(\\?)([0-9a-f]{64})  \./(.*)", re.DOTALL)
 _LOOP = re.compile(r"loop|Too many levels of symbolic links", re.IGNORECASE)

@@ -118,10 +118,19 @@ def scaled(amount: Amount, other: Value, sign: int) -> Amount | Symbol:
     symbol = other if isinstance(other, Symbol) else Symbol(str(type(other).__name__).lower())
     if symbol.share and sign > 0:
         return replace(amount, share="part")
-    changed = replace(amount, parallel=powers(amount.parallel, symbol.parallel, sign=sign))
+    unit = symbol.factor if sign > 0 else 1 / symbol.factor
+    limited = "a test of the rank" if symbol.rank_test and sign > 0 and not amount.ranks else amount.ranks
+    changed = replace(
+        amount,
+        parallel=powers(amount.parallel, symbol.parallel, sign=sign),
+        coefficient=amount.coefficient * unit,
+        ranks=limited,
+    )
     if symbol.parallel and not symbol.counts_bytes and not symbol.mixed:
         return changed
-    bare = replace(symbol, parallel=(), mixed=False)
+    if amount.is_bare and sign < 0 and not symbol.counts_bytes:
+        changed = replace(changed, moved=(*changed.moved, f"a division by {symbol.text}"))
+    bare = replace(symbol, parallel=(), mixed=False, factor=Fraction(1))
     times, over = list(amount.times), list(amount.over)
     same, opposite = (times, over) if sign > 0 else (over, times)
     if bare in opposite:
@@ -143,7 +152,7 @@ def _symbols(node: ast.operator, left: Value, right: Value, text: str) -> Symbol
     second = right if isinstance(right, Symbol) else None
     if first is None and second is None:
         return Symbol(text)
-    plain = Symbol(text, mixed=not (_is_pure(left) and _is_pure(right)))
+    plain = Symbol(text, mixed=not (_is_pure(left) and _is_pure(right)), factor=_unit_in(node, left, right))
     bytes_first = first is not None and first.counts_bytes
     bytes_second = second is not None and second.counts_bytes
     if isinstance(node, ast.Mult):
@@ -167,6 +176,21 @@ def _symbols(node: ast.operator, left: Value, right: Value, text: str) -> Symbol
             mixed=True,
         )
     return Symbol(text)
+
+
+_UNITS = frozenset({Fraction(10**9), Fraction(2**30), Fraction(10**6), Fraction(2**20)})
+
+
+def _unit_in(node: ast.operator, left: Value, right: Value) -> Fraction:
+    """A unit's factor that it has been multiplied or divided by; other constants are dimensions."""
+    factor = Fraction(1)
+    for value, sign in ((left, 1), (right, -1 if isinstance(node, ast.Div | ast.FloorDiv) else 1)):
+        known = number(value)
+        if isinstance(value, Symbol):
+            factor *= value.factor if sign > 0 else 1 / value.factor
+        elif known in _UNITS or (known and 1 / known in _UNITS):
+            factor *= known if sign > 0 else 1 / known
+    return factor if isinstance(node, ast.Mult | ast.Div | ast.FloorDiv) else Fraction(1)
 
 
 def _is_pure(value: Value) -> bool:

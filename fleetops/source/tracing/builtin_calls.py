@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from fleetops.source.tracing.expressions import elements
 from fleetops.source.tracing.values import Amount, Const, Each, Several, Symbol, Table, Value, Values, union
@@ -10,12 +11,12 @@ _KEEP = frozenset(
     {
         "int", "float", "round", "abs", "ceil", "floor", "trunc", "Decimal", "Fraction", "int64", "int32", "float32",
         "float64", "tensor", "as_tensor", "item", "to", "clone", "cpu", "cuda", "copy", "deepcopy", "cast", "reversed",
-        "sorted", "index", "array", "detach", "long", "Size", "iter", "next",
+        "sorted", "index", "array", "detach", "long", "Size", "iter", "next", "str",
     }
 )  # fmt: skip
 _LOOK = frozenset(
     {
-        "str", "repr", "format", "bool", "isinstance", "issubclass", "hash", "type", "len", "id", "print", "hasattr",
+        "repr", "format", "bool", "isinstance", "issubclass", "hash", "type", "len", "id", "print", "hasattr",
         "warn", "warning", "warning_once", "info", "info_once", "debug", "debug_once", "error", "exception", "log",
         "critical", "dumps", "asdict", "vars", "callable", "range", "isnan", "isfinite", "join", "encode", "startswith",
         "add_argument", "Field", "field", "Arg", "set_name", "all_reduce", "broadcast", "bin", "hex", "sha256", "md5",
@@ -71,13 +72,9 @@ def _bounded(arguments: list[Values], text: str) -> Values:
     others = [one for one in every if not isinstance(one, Amount) and one not in (Const(0), Const(1))]
     if not others:
         return tuple(amounts)
-    from_outside = (text,)
-    return tuple(
-        Amount(
-            **{**one.__dict__, "bounded": (*one.bounded, *(from_outside if text not in one.bounded else ()))}
-        )
-        for one in amounts
-    )
+    if text.startswith("max("):  # something else may be larger
+        return tuple(replace(one, moved=(*one.moved, text)) for one in amounts)
+    return tuple(replace(one, bounded=tuple(dict.fromkeys((*one.bounded, text)))) for one in amounts)
 
 
 def _sum(arguments: list[Values], text: str) -> Values:

@@ -1,12 +1,15 @@
 """Calls: what is called, what its parameters become, and what becomes of a value that goes where it cannot be followed."""
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from fleetops.source.tracing import builtin_calls, names
 from fleetops.source.tracing.definitions import Class, Function, last_name
 from fleetops.source.tracing.expressions import Expressions, amounts_in, elements, parameters, written
 from fleetops.source.tracing.machine import Field, Frame
+from fleetops.source.tracing.ranks import decorator_tests_rank
 from fleetops.source.tracing.values import (
     Amount,
     Call,
@@ -30,6 +33,7 @@ from fleetops.source.tracing.values import (
 
 _SMALL = 14
 ALONE = "one dimension"
+OTHER = "something else"
 _DEEP = 28
 _ASIDE = 3
 _CANDIDATES = 8
@@ -42,7 +46,7 @@ class Calls(Expressions):
 
     def call(self, frame: Frame, node: ast.Call) -> Values:
         """Everything that the call may give."""
-        name = last_name(node.func)
+        name = "" if isinstance(node.func, ast.Call) else last_name(node.func)
         if name == "super" and isinstance(node.func, ast.Name) and frame.this and frame.function:
             return self._parent(frame)
         arguments = self._arguments(frame, node)
@@ -90,6 +94,10 @@ class Calls(Expressions):
         """Python's own functions, dictionary look-ups, and methods of the value itself; None for everything else."""
         positional, keywords = arguments
         text = written(node)
+        if (size := names.counted(node)) is not None:
+            return (size,)
+        if self._rewrites(frame, node, name, arguments):
+            return (Symbol(text),)
         if isinstance(node.func, ast.Name) and node.func.id not in frame.names:
             made = builtin_calls.of_sequences(name, positional, text)
             if made is not None:
@@ -100,11 +108,74 @@ class Calls(Expressions):
                 return (Table(tuple(items.items())),)
         if size := names.group_size(node, self.program.package):
             return (size,)
+        if name == "getattr" and (member := self._member_by_name(frame, node, positional)):
+            return member
         if builtin_calls.reads_dict(name) and (held := self._asked_by_name(frame, node, name, positional)):
             return held
         if isinstance(node.func, ast.Attribute):
             return self._on_container(frame, node, node.func, arguments)
         return None
+
+    def _member_by_name(self, frame: Frame, node: ast.Call, positional: list[Values]) -> Values:
+        """`getattr(module, "Name")`."""
+        key = positional[1][0] if len(positional) > 1 and len(positional[1]) == 1 else None
+        if not isinstance(key, Const) or not isinstance(key.value, str) or not key.value.isidentifier():
+            return ()
+        found: list[Value] = []
+        for owner in positional[0]:
+            if isinstance(owner, Space | Reference | Object):
+                spelled = ast.copy_location(ast.Attribute(node.args[0], key.value, ast.Load()), node)
+                found += self._member(frame, spelled, owner)
+        return union(found)
+
+    def _rewrites(self, frame: Frame, node: ast.Call, name: str, arguments: Arguments) -> bool:
+        """`setattr(args, "flag", x)`, `replace(args, flag=x)`, `exec("... flag ...")`: the flag's field is written."""
+        positional, keywords = arguments
+        flag = self.machine.flag
+        if name in {"setattr", "__setattr__"} and len(positional) >= 3:
+            owners, keys, values = positional[-3:]
+            if Const(flag) in keys and any(self.is_declared_on(owner) for owner in owners):
+                self.override(frame, node, values)
+                return True
+            for key in keys:
+                if isinstance(key, Const) and isinstance(key.value, str):
+                    for amount in amounts_in(values):
+                        self.hold(Field(key.value, amount))
+                    return bool(amounts_in(values))
+        if name in {"replace", "_replace", "evolve", "model_copy"} and flag in keywords:
+            self.override(frame, node, keywords[flag])
+            return True
+        if name in {"exec", "eval"} and any(
+            isinstance(one, Const) and isinstance(one.value, str) and flag in one.value
+            for one in union(*positional)
+        ):
+            for held in self.machine.fields[flag][:1]:
+                self.lose(frame, node, held.amount, f"{name} cannot be followed")
+            return True
+        return False
+
+    def override(self, frame: Frame, node: ast.AST, values: Values) -> None:
+        """The flag's own field is written: nothing new where it is given its own value, or switched off."""
+        amounts = amounts_in(values)
+        held = [one.amount for one in self.machine.fields[self.machine.flag]]
+        if amounts and all(amount in held for amount in amounts) and len(amounts) == len(values):
+            return
+        place = (frame.module.file, getattr(node, "lineno", 0))
+        if place in self.machine.applied:
+            return
+        step = self.machine.step(frame, node, "arithmetic", "the flag itself is written")
+        self.machine.overrides.append(
+            self.machine.met(
+                amounts[0] if amounts else Amount(), step, frame, "" if len(amounts) == len(values) else OTHER
+            )
+        )
+
+    def is_declared_on(self, owner: Value) -> bool:
+        """Whether this may be the object that holds the flag itself."""
+        declared = [one.owner for one in self.machine.fields.get(self.machine.flag, ()) if one.owner]
+        if isinstance(owner, Object):
+            return any(self.program.related(owner.of, one) for one in declared)
+        return isinstance(owner, Symbol)
 
     def _asked_by_name(self, frame: Frame, node: ast.Call, name: str, positional: list[Values]) -> Values:
         """`d.get("flag")`, `getattr(args, "flag")`: a read of the field."""
@@ -235,22 +306,54 @@ class Calls(Expressions):
         matters = bool(amounts_in(given)) or target in self.machine.interesting or self._carries(callee.bound)
         text = written(node)
         plain = names.symbol(text, target.name, self.program.package)
-        if matters and builtin_calls.only_looks(target.name) and target not in self.machine.interesting:
-            return (plain,)
         small = matters or (len(target.node.body) <= _SMALL and self._aside < _ASIDE)
         if not small or len(self.machine.stack) >= _DEEP or self.machine.stack.count(target) >= 2:
             return (plain,)
-        bound = self.bind(frame, target, callee.bound, arguments, callee.scope)
-        found = self._followed(target, callee.bound, bound) if matters else self._looked_at(target, callee.bound, bound)
-        if plain.parallel or (plain.counts_bytes and not amounts_in(found)):
-            known = [one for one in found if not isinstance(one, Symbol | Const)]
-            return (plain, *known) if not plain.parallel else (plain,)
-        if all(isinstance(one, Symbol | Const) for one in found) and not any(
-            isinstance(one, Symbol) and (one.parallel or one.counts_bytes or one.rank_test or one.terms)
-            for one in found
+        this = callee.bound
+        if (
+            this is None
+            and target.owner
+            and arguments[0]
+            and not {"staticmethod", "classmethod"} & set(target.decorators)
         ):
+            this = next(iter(_objects(arguments[0][0])), None)  # `Base.method(self, ...)`
+            if this is not None:
+                arguments = (arguments[0][1:], arguments[1])
+        bound = self.bind(frame, target, this, arguments, callee.scope)
+        with self._decorated(frame, node, target):
+            found = self._followed(target, this, bound) if matters else self._looked_at(target, this, bound)
+        return self._result(plain, found)
+
+    def _result(self, plain: Symbol, found: Values) -> Values:
+        """What the name says and what the body says, together."""
+        telling = [
+            one
+            for one in found
+            if not isinstance(one, Symbol | Const)
+            or (
+                isinstance(one, Symbol)
+                and (one.parallel or one.counts_bytes or one.rank_test or one.terms or one.factor != 1)
+            )
+        ]
+        if plain.parallel and not amounts_in(found):
+            return (plain,)
+        if not telling:
             return found if all(isinstance(one, Const) for one in found) else (plain,)
+        if plain.counts_bytes:
+            return tuple(
+                replace(one, counts_bytes=True) if isinstance(one, Symbol) else one for one in telling
+            )
         return found
+
+    @contextmanager
+    def _decorated(self, frame: Frame, node: ast.AST, target: Function) -> Iterator[None]:
+        """A decorator may let the function run on some ranks only."""
+        if not target.node.decorator_list or not decorator_tests_rank(target, self.program):
+            yield
+            return
+        test = target.node.decorator_list[0]
+        with self.machine.guarded(Frame(target.module, target), node, test, branch=True, ranks=True):
+            yield
 
     def _followed(self, target: Function, this: Object | None, bound: dict[str, Values]) -> Values:
         before, self._aside = self._aside, 0
@@ -297,7 +400,10 @@ class Calls(Expressions):
         for parameter, given in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
             if given is not None:
                 bound[parameter.arg] = self.evaluate(defaults, given)
-        if this is not None and order and target.owner:
+        if "classmethod" in target.decorators and order and target.owner:
+            bound[order[0].arg] = (Reference(this.of if this else target.owner),)
+            order = order[1:]
+        elif this is not None and order and target.owner:
             bound[order[0].arg] = (this,)
             order = order[1:]
         elif (
@@ -342,6 +448,9 @@ class Calls(Expressions):
     def _construct(self, frame: Frame, node: ast.Call, of: Class, arguments: Arguments) -> Values:
         made = Object(of, self.machine.path)
         given = amounts_in(union(*arguments[0], *arguments[1].values()))
+        declared = [one.owner for one in self.machine.fields.get(self.machine.flag, ()) if one.owner]
+        if self.machine.flag in arguments[1] and any(self.program.related(of, one) for one in declared):
+            self.override(frame, node, arguments[1][self.machine.flag])
         start = self.program.method(of, "__init__")
         if not given and (start is None or start not in self.machine.interesting):
             return (made,)
@@ -370,7 +479,7 @@ class Calls(Expressions):
     def _unknown(self, frame: Frame, node: ast.Call, callee: Value, arguments: Arguments) -> Values:
         """A callee outside the package, or one that cannot be told."""
         positional, keywords = arguments
-        name = last_name(node.func) or _said(callee)
+        name = ("" if isinstance(node.func, ast.Call) else last_name(node.func)) or _said(callee)
         given = union(*positional, *keywords.values())
         amounts = amounts_in(given)
         text = written(node)
@@ -391,8 +500,11 @@ class Calls(Expressions):
         if builtin_calls.allocates(name):
             self._allocated(frame, node, positional, amounts)
             return (Symbol(text),)
+        why = f"{written(node.func)} cannot be followed"
+        if isinstance(callee, Symbol) and "does not parse" in callee.text:
+            why = callee.text
         for amount in amounts:
-            self.lose(frame, node, amount, f"{written(node.func)} cannot be followed")
+            self.lose(frame, node, amount, why)
         return (Symbol(text),)
 
     def _allocated(
@@ -400,14 +512,22 @@ class Calls(Expressions):
     ) -> None:
         """Memory is taken. One number for each (a table of what is free) is not what the amount is for."""
         first = positional[0] if positional else ()
-        alone = any(isinstance(one, Amount) or (isinstance(one, Several) and len(one.items) == 1) for one in first)
+        alone = any(
+            isinstance(one, Amount) or (isinstance(one, Several) and len(one.items) == 1) for one in first
+        )
         for amount in amounts:
             step = self.machine.step(frame, node, "allocation", "allocates", written(node))
             taken = amount
             if taken.site is None:
                 name = frame.function.owner.name if frame.function and frame.function.owner else frame.title
                 place = Site(
-                    frame.module, node.lineno, written(node), name, self.machine.path, self.machine.guards
+                    frame.module,
+                    node.lineno,
+                    written(node),
+                    name,
+                    self.machine.path,
+                    self.machine.guards,
+                    self.machine.loops,
                 )
                 taken = replace(taken, site=place)
             self.machine.allocations.append(self.machine.met(taken, step, frame, ALONE if alone else ""))
@@ -423,6 +543,10 @@ class Calls(Expressions):
     def run(self, target: Function, this: Object | None, bound: dict[str, Values]) -> Values:
         """Follow a function with its variables bound."""
         raise NotImplementedError
+
+
+def _objects(values: Values) -> list[Object]:
+    return [one for one in values if isinstance(one, Object)]
 
 
 def _said(callee: Value) -> str:

@@ -1,6 +1,7 @@
 """From everything that was met to the verdict."""
 
 import ast
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +12,13 @@ from fleetops.source.tracing.definitions import Function
 from fleetops.source.tracing.engine_checks import find_check
 from fleetops.source.tracing.machine import Machine, Met
 from fleetops.source.tracing.reach import Reach, Way
+from fleetops.source.tracing.replaced import replaced_definitions
 from fleetops.source.tracing.units import unit_of
 from fleetops.source.tracing.values import Amount, Call, Guard, Step
+
+
+_ALL_RANKS = re.compile(r"(^|_)(tp|tensor|world|attn_tp|kv_ranks|ranks|workers|gpu_ids)|tensor|world_size")
+_PER_NODE = re.compile(r"_per_(node|host)$|^local_|local_world_size")
 
 
 @dataclass(eq=False)
@@ -58,7 +64,9 @@ class Conclusion:
         found = [one for one in self.machine.allocations if one.amount.site is not None]
         # Where rows of many bytes are allocated by their number, a single dimension of that number keeps track of them.
         rows = {
-            one.amount.site for one in found if one.why != ALONE and any(under.counts_bytes for under in one.amount.over)
+            one.amount.site
+            for one in found
+            if one.why != ALONE and any(under.counts_bytes for under in one.amount.over)
         }
         found = [one for one in found if one.why != ALONE or one.amount.site not in rows]
         return found or [one for one in self.machine.limits if one.amount.site is not None]
@@ -102,6 +110,10 @@ class Conclusion:
         return scope, why, way
 
     def _scope_of(self, one: Met) -> tuple[Scope, str, Way | None]:
+        if one.amount.ranks:
+            return "unknown", f"{one.amount.ranks}: only some ranks are given it", None
+        if set(one.loops) & set(one.amount.site.loops if one.amount.site else ()):
+            return "unknown", f"{_at(one)}: it is allocated in a loop, and how often is not known", None
         divided = [name for name, power in one.amount.parallel if power < 0]
         multiplied = [name for name, power in one.amount.parallel if power > 0]
         if multiplied:
@@ -109,6 +121,20 @@ class Conclusion:
         ways = self.reach.ways(one.root) if one.root else []
         ways = [way for way in ways if way.sure] or ways
         way = next((way for way in ways if way.per_rank and not way.restricted), ways[0] if ways else None)
+        if any(power < -1 for _, power in one.amount.parallel):
+            return "unknown", f"{_at(one)}: it is divided by {divided[0]} more than once", way
+        if divided and all(_PER_NODE.search(name) for name in divided):
+            return (
+                "per-node",
+                f"it is divided by {' and '.join(divided)}, so that the ranks of a node share it",
+                way,
+            )
+        if divided and not any(_ALL_RANKS.search(name) for name in divided):
+            return (
+                "unknown",
+                f"{_at(one)}: it is divided by {divided[0]} only, which does not count all ranks",
+                way,
+            )
         if divided:
             return (
                 "total",
@@ -131,6 +157,15 @@ class Conclusion:
             place = restricted[0].restricted
             where = f"{place.module.file}:{place.ranks}" if place else ""
             return "unknown", f"{where}: only some ranks get there", way
+        elsewhere = next((way for way in ways if not way.per_rank and way.sure), None)
+        if elsewhere and any(way.per_rank and way.sure for way in ways):
+            place = elsewhere.places[0] if elsewhere.places else None
+            where = f"{place.module.file}:{place.line}" if place else elsewhere.begins
+            return (
+                "unknown",
+                f"{where}: it is allocated outside the ranks' processes as well ({elsewhere.begins})",
+                way,
+            )
         if any(way.per_rank for way in ways):
             return "per-rank", self._inside(way), way
         if ways:
@@ -152,6 +187,7 @@ class Conclusion:
                 self.doubts.append(why)
         for one in self.machine.overrides:
             self.doubts.append(f"{_at(one)}: it is overwritten: {one.step.text}")
+        self.doubts += replaced_definitions(taken, self.machine.program)
         for one in self.machine.losses:
             if one.amount.is_bare:
                 self.doubts.append(f"{_at(one)}: {one.why}")

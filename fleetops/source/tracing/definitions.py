@@ -107,6 +107,7 @@ class Module:
     classes: dict[str, Class] = field(default_factory=dict)
     assigns: dict[str, list[ast.expr]] = field(default_factory=dict)
     imports: dict[str, Import] = field(default_factory=dict)
+    otherwise: dict[str, list[Import]] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     every_function: list[Function] = field(default_factory=list)
     body: list[ast.stmt] = field(default_factory=list)
@@ -191,7 +192,12 @@ def _collect(module: Module, statements: list[ast.stmt], owner: Class | None, ou
             (owner.classes if owner else module.classes)[one.name] = made
             _collect(module, one.body, made, outer)
         elif isinstance(one, ast.Import | ast.ImportFrom):
-            _collect_import(module, one)
+            _collect_import(module, one, at_top=owner is None and outer is None)
+        elif isinstance(one, ast.If) and last_name(one.test) == "TYPE_CHECKING":
+            _collect(module, one.orelse, owner, outer)
+            for inner in one.body:
+                if isinstance(inner, ast.Import | ast.ImportFrom):
+                    _collect_import(module, inner, at_top=False)
         else:
             if owner is None and outer is None:
                 _collect_assign(module, one)
@@ -222,7 +228,7 @@ def _collect_assign(module: Module, statement: ast.stmt) -> None:
         module.assigns.setdefault(statement.target.id, []).append(statement.value)
 
 
-def _collect_import(module: Module, node: ast.Import | ast.ImportFrom) -> None:
+def _collect_import(module: Module, node: ast.Import | ast.ImportFrom, *, at_top: bool) -> None:
     if isinstance(node, ast.Import):
         for alias in node.names:
             name = alias.asname or alias.name.split(".")[0]
@@ -238,7 +244,9 @@ def _collect_import(module: Module, node: ast.Import | ast.ImportFrom) -> None:
         if alias.name == "*":
             module.stars.append(base)
         else:
-            module.imports.setdefault(alias.asname or alias.name, Import(base, alias.name))
+            name, entry = alias.asname or alias.name, Import(base, alias.name)
+            if module.imports.setdefault(name, entry) != entry and at_top:
+                module.otherwise.setdefault(name, []).append(entry)
 
 
 def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

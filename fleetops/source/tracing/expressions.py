@@ -2,8 +2,8 @@
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 
 from fleetops.source.packages.base import Package
@@ -12,6 +12,7 @@ from fleetops.source.tracing.arithmetic import combine, say_factor
 from fleetops.source.tracing.definitions import Class, Function, Module, last_name
 from fleetops.source.tracing.guards import restricts
 from fleetops.source.tracing.machine import Field, Frame, Machine
+from fleetops.source.tracing.ranks import hides_rank_test
 from fleetops.source.tracing.program import Broken, Definition, External, Variable
 from fleetops.source.tracing.values import (
     Amount,
@@ -90,7 +91,16 @@ class Expressions(ABC):
         held = self._held(node.id, frame.module)
         if held:
             return tuple(one.after(self.machine.step(frame, node, "read")) for one in held)
-        return self.defined(self.program.lookup(frame.module, node.id), node.id)
+        return self._globally(frame.module, node.id)
+
+    def _globally(self, module: Module, name: str) -> Values:
+        """A module's name; where it is imported one way or another, everything that it may be."""
+        found = self.defined(self.program.lookup(module, name), name)
+        for other in module.otherwise.get(name, ()):
+            target = self.program.imported(other)
+            if isinstance(target, Function | Class):
+                found = union(found, (Reference(target),))
+        return found
 
     def _held(self, name: str, module: Module) -> list[Amount]:
         """Amounts in a module's variable."""
@@ -181,7 +191,9 @@ class Expressions(ABC):
         found: list[Values] = []
         try:
             for base in self.program.lineage(of):
-                if base.fields.get(name) is not None:
+                if name in base.annotated:  # a dataclass's parameter: its default is only that
+                    found.append((names.symbol(f"self.{name}", name, self.program.package),))
+                elif base.fields.get(name) is not None:
                     found.append(self.evaluate(Frame(base.module), base.fields[name]))
                 for method, value in base.stores.get(name, ()):
                     known = parameters(method, self.program.package)
@@ -233,7 +245,8 @@ class Expressions(ABC):
     def _defines(self, of: Class, name: str) -> bool:
         """Whether the class has an attribute of that name by itself; one that has not may hand on another's."""
         return any(
-            name in base.fields or name in base.annotated or name in base.stores for base in self.program.lineage(of)
+            name in base.fields or name in base.annotated or name in base.stores
+            for base in self.program.lineage(of)
         )
 
     def _foreign(self, dotted: str, name: str) -> Value:
@@ -314,7 +327,13 @@ class Expressions(ABC):
         elif made.site is None:
             name = frame.function.owner.name if frame.function and frame.function.owner else frame.title
             site = Site(
-                frame.module, node.lineno, written(node), name, self.machine.path, self.machine.guards
+                frame.module,
+                node.lineno,
+                written(node),
+                name,
+                self.machine.path,
+                self.machine.guards,
+                self.machine.loops,
             )
             made = replace(made, site=site)
         return made.after(step) if made != before else made
@@ -331,7 +350,12 @@ class Expressions(ABC):
         )
 
     def _boolop(self, frame: Frame, node: ast.BoolOp) -> Values:
-        found = [self.evaluate(frame, value) for value in node.values]
+        """Each operand is reached only where those before it let it be."""
+        found: list[Values] = []
+        with ExitStack() as reached:
+            for value in node.values:
+                found.append(self.evaluate(frame, value))
+                reached.enter_context(self.branch(frame, value, value, branch=isinstance(node.op, ast.And)))
         ranks = any(isinstance(one, Symbol) and one.rank_test for values in found for one in values)
         kept = union(*found)
         return tuple(one for one in kept if not isinstance(one, Symbol)) or (
@@ -354,25 +378,37 @@ class Expressions(ABC):
         return (Symbol(written(node), rank_test=against_rank or ranks),)
 
     def _ifexp(self, frame: Frame, node: ast.IfExp) -> Values:
+        self.evaluate(frame, node.test)
         verdict = self.decide(frame, node.test)
         found: list[Values] = []
         for branch, value in ((True, node.body), (False, node.orelse)):
             if verdict is None or verdict is branch:
                 with self.branch(frame, node, node.test, branch=branch):
                     found.append(self.evaluate(frame, value))
+        if len(found) == 2 and found[0] != found[1] and self.tests_rank(frame, node.test):
+            place = f"{frame.module.file}:{node.lineno}"
+            found = [limited(values, place) for values in found]
         return _one_or_all(union(*found))
+
+    def tests_rank(self, frame: Frame, test: ast.expr) -> bool:
+        """Whether some ranks go one way and some the other."""
+        return any(restricts(test, frame.tests, branch=way, leaf=self._leaf(frame)) for way in (True, False))
+
+    def _leaf(self, frame: Frame) -> Callable[[ast.expr], bool]:
+        def leaf(one: ast.expr) -> bool:
+            if isinstance(one, ast.Name | ast.Attribute):
+                found = self.evaluate(frame, one)
+                if any(isinstance(value, Symbol) and value.rank_test for value in found):
+                    return True
+            return hides_rank_test(one, frame.function, self.program)
+
+        return leaf
 
     def branch(
         self, frame: Frame, node: ast.AST, test: ast.expr, *, branch: bool
     ) -> AbstractContextManager[None]:
         """While one way of a test is followed."""
-
-        def leaf(one: ast.expr) -> bool:
-            if not isinstance(one, ast.Name | ast.Attribute):
-                return False
-            return any(isinstance(value, Symbol) and value.rank_test for value in self.evaluate(frame, one))
-
-        ranks = restricts(test, frame.tests, branch=branch, leaf=leaf)
+        ranks = restricts(test, frame.tests, branch=branch, leaf=self._leaf(frame))
         return self.machine.guarded(frame, node, test, branch=branch, ranks=ranks)
 
     @abstractmethod
@@ -429,9 +465,9 @@ class Expressions(ABC):
     def _generatorexp(self, frame: Frame, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> Values:
         inner = Frame(frame.module, frame.function, frame.this, dict(frame.names), frame.tests)
         for clause in node.generators:
-            sources = self.evaluate(inner, clause.iter)
-            self.assign_each(inner, clause.target, sources)
-        return (Each(self.evaluate(inner, node.elt)),)
+            self.assign_each(inner, clause.target, self.evaluate(inner, clause.iter))
+        with self.machine.looping(node):
+            return (Each(self.evaluate(inner, node.elt)),)
 
     _listcomp = _generatorexp
     _setcomp = _generatorexp
@@ -457,6 +493,11 @@ def plain(value: Value) -> Value:
     if isinstance(value, Each):
         return Symbol(value.name or "a sequence")
     return Symbol(type(value).__name__.lower())
+
+
+def limited(values: Values, place: str) -> Values:
+    """Amounts that only some ranks are given."""
+    return tuple(replace(one, ranks=one.ranks or place) if isinstance(one, Amount) else one for one in values)
 
 
 def elements(value: Value) -> Values:

@@ -1,7 +1,7 @@
 """Following one flag everywhere it goes: from its reads to whatever reads what they were stored in."""
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fleetops.source.tracing.declared import Declaration
 from fleetops.source.tracing.definitions import Function, last_name
@@ -37,6 +37,31 @@ class Follower:
                 self.machine.fields.setdefault(flag, []).append(Field(flag, amount, one.owner))
         self._chase(flag)
         self._settle()
+        if self._applied():
+            self._ran.clear()
+            self._learn()
+            self._chase(flag)
+            self._settle()
+
+    def _applied(self) -> bool:
+        """Whether one write of the flag's own field could be taken into account: done to all, and to the value itself."""
+        machine = self.machine
+        written = machine.overrides
+        amounts = {one.amount for one in written}
+        if (
+            len(amounts) != 1
+            or any(one.guards or one.why for one in written)
+            or not next(iter(amounts)).is_bare
+        ):
+            return False
+        machine.applied = {(one.step.module.file, one.step.line) for one in written}
+        for place, held in enumerate(machine.fields[machine.flag]):
+            machine.fields[machine.flag][place] = replace(held, amount=written[0].amount)
+        for met in (machine.allocations, machine.losses, machine.overrides):
+            met.clear()
+        machine.checks.clear()
+        machine.found.clear()
+        return True
 
     def _settle(self) -> None:
         """New fields, until there are none."""
@@ -74,9 +99,7 @@ class Follower:
         if function.owner is not None and not {"staticmethod", "classmethod"} & set(function.decorators):
             return [function]
         callers = [
-            one.caller
-            for one in self.reach.callers(function)
-            if one.caller and one.caller is not function
+            one.caller for one in self.reach.callers(function) if one.caller and one.caller is not function
         ]
         if not callers or not up or self._is_beginning(function):
             return [function]
@@ -108,7 +131,7 @@ class Follower:
         found, self.machine.found = self.machine.found, []
         returned = amounts_in(Statements(self.machine).root(root))
         mattered = bool(self.machine.found or returned) or self._met_anything(root)
-        if mattered and not self.reach.is_live(root):
+        if mattered and not self._is_of_the_arguments(root) and not self.reach.is_live(root):
             self._forget(root)  # nothing calls it: what it does, it does not do
             self.machine.found = found
             return
@@ -118,9 +141,20 @@ class Follower:
         if returned:
             self._accessor(root, returned)
 
+    def _is_of_the_arguments(self, root: Function) -> bool:
+        """Methods of the class that declares the flag run before anything else does."""
+        declared = [one.owner for one in self.machine.fields.get(self.machine.flag, ()) if one.owner]
+        return root.owner is not None and any(
+            self.machine.program.related(root.owner, one) for one in declared
+        )
+
     def _met_anything(self, root: Function) -> bool:
         machine = self.machine
-        return any(one.root is root for met in (machine.allocations, machine.losses, machine.overrides) for one in met)
+        return any(
+            one.root is root
+            for met in (machine.allocations, machine.losses, machine.overrides)
+            for one in met
+        )
 
     def _forget(self, root: Function) -> None:
         """It is followed anew: what it met before would count twice."""
@@ -141,6 +175,9 @@ class Follower:
         for mention in self.reach.callers(root):
             if mention.caller and mention.caller is not root:
                 self._run_around(mention.caller)
+
+
+_WRITES = frozenset({"replace", "_replace", "evolve", "model_copy"})
 
 
 def _reads(function: Function, name: str) -> bool:

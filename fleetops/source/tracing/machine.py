@@ -56,6 +56,7 @@ class Met:
     function: Function | None
     path: tuple[Call, ...]
     guards: tuple[Guard, ...]
+    loops: tuple[Call, ...] = ()
     why: str = ""
 
 
@@ -67,6 +68,7 @@ class Machine:
         flag: the field's name; `owners`: the classes that declare it.
         state: attributes of objects under construction.
         interesting: functions whose calls are followed even without the value among their arguments.
+        applied: writes of the flag's own field that have been taken into account, by file and line.
         allocations, limits, losses, checks, overrides: what was met; `found`: fields that were stored.
         results: of functions that have nothing to do with the value; `allocated`: amounts that memory was taken for.
     """
@@ -79,7 +81,9 @@ class Machine:
     root: Function | None = None
     path: tuple[Call, ...] = ()
     guards: tuple[Guard, ...] = ()
+    loops: tuple[Call, ...] = ()
     stack: list[Function] = field(default_factory=list)
+    applied: set[tuple[str, int]] = field(default_factory=set)
     allocations: list[Met] = field(default_factory=list)
     limits: list[Met] = field(default_factory=list)
     losses: list[Met] = field(default_factory=list)
@@ -103,6 +107,7 @@ class Machine:
             function=frame.function,
             path=self.path,
             guards=self.guards,
+            loops=self.loops,
             why=why,
         )
 
@@ -120,6 +125,16 @@ class Machine:
             yield
         finally:
             self.path = before
+
+    @contextmanager
+    def looping(self, node: ast.AST) -> Iterator[None]:
+        """While a loop's body is followed."""
+        before = self.loops
+        self.loops = (*before, Call(node))
+        try:
+            yield
+        finally:
+            self.loops = before
 
     @contextmanager
     def guarded(

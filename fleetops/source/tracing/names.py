@@ -40,10 +40,39 @@ def group_size(node: ast.expr, package: Package) -> Symbol | None:
     return None
 
 
+_COUNTED = re.compile(r"(^|_)(ranks|workers|tp_group|gpu_ids|world)$")
+
+
+def counted(node: ast.Call) -> Symbol | None:
+    """`len(ranks)`: a parallel size."""
+    if last_name(node.func) == "len" and node.args and _COUNTED.search(last_name(node.args[0]).lower()):
+        return Symbol(ast.unparse(node), parallel=((last_name(node.args[0]), 1),))
+    return None
+
+
 def is_rank(node: ast.expr) -> bool:
     """Whether an expression names a rank (`self.tp_rank`, `get_tensor_model_parallel_rank()`)."""
+    if isinstance(node, ast.Call) and last_name(node.func) in {"int", "str", "bool"} and node.args:
+        return is_rank(node.args[0])
+    if isinstance(node, ast.Subscript):
+        return _is_rank_key(node.slice)
+    if (
+        isinstance(node, ast.Call)
+        and last_name(node.func) in {"get", "getenv"}
+        and node.args
+        and _is_rank_key(node.args[0])
+    ):
+        return True
     name = last_name(node)
     return bool(name and _RANK.search(name.lower())) and not _RANK_TEST.search(name.lower())
+
+
+def _is_rank_key(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and bool(_RANK.search(node.value.lower()))
+    )
 
 
 def tests_rank(node: ast.expr) -> bool:

@@ -2,15 +2,16 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 
 from fleetops.source.tracing.definitions import Class, Function, FunctionNode, Module, last_name
 from fleetops.source.tracing.guards import local_tests, restricts
+from fleetops.source.tracing.names import is_rank
 from fleetops.source.tracing.program import Program, Variable
-
+from fleetops.source.tracing.ranks import decorator_tests_rank, hides_rank_test
 
 
 _FARTHEST = 600  # places looked at
@@ -90,7 +91,7 @@ class Reach:
         while queue and left:
             left -= 1
             cost, _, target, places, near = heappop(queue)
-            plain = any(not way.restricted for way in found.values())
+            plain = any(way.per_rank and not way.restricted for way in found.values())
             if plain and (len(places) > _CLOSE or not sure):
                 continue
             state = (target, all(one.sure for one in places), any(one.ranks for one in places), near)
@@ -103,7 +104,13 @@ class Reach:
                 continue
             if near:
                 heappush(queue, (cost + self._effort(target, sure=sure), next(order), target, places, False))
+            limited = (
+                target.node.lineno
+                if isinstance(target, Function) and decorator_tests_rank(target, self.program)
+                else 0
+            )
             for mention in self.mentions(target, near=near, sure=sure):
+                mention = replace(mention, ranks=mention.ranks or limited)  # noqa: PLW2901 - the same place, restricted
                 if mention.sure or not sure:
                     further = cost + 1 + (0 if mention.sure else _UNSURE)
                     for outer in self._around(mention):
@@ -122,7 +129,9 @@ class Reach:
         if begins is not None:
             return [Way(target.name, begins, places, all(one.sure for one in places))]
         return [
-            Way(way.begins, way.per_rank, (*way.places, *places), way.sure and all(one.sure for one in places))
+            Way(
+                way.begins, way.per_rank, (*way.places, *places), way.sure and all(one.sure for one in places)
+            )
             for way in self._ways.get(target, ())
         ]
 
@@ -178,8 +187,8 @@ class Reach:
             aliases = {alias for alias, entry in other.imports.items() if entry.attribute == name} | {name}
             for alias in sorted(aliases):
                 if self.program.lookup(other, alias) == target or (other is module and alias == name):
-                    yield from _uses(other, alias, by_name=True)
-            for use in _uses(other, name, by_name=False):
+                    yield from _uses(self.program, other, alias, by_name=True)
+            for use in _uses(self.program, other, name, by_name=False):
                 if self.program.member(self._space(other, use), name) == target:
                     yield use.mention
 
@@ -204,7 +213,7 @@ class Reach:
 
     def _method(self, target: Function, owner: Class, *, near: bool, sure: bool) -> Iterator[Mention]:
         for module in [target.module] if near else self._elsewhere(target, owner, sure=sure):
-            for use in _uses(module, target.name, by_name=False):
+            for use in _uses(self.program, module, target.name, by_name=False):
                 yield from self._of_method(module, use, owner)
 
     def _elsewhere(self, target: Function, owner: Class, *, sure: bool) -> Iterator[Module]:
@@ -267,7 +276,7 @@ def _inside(outer: Function, name: str) -> Iterator[Mention]:
             yield Mention(outer.module, node.lineno, outer)
 
 
-def _uses(module: Module, name: str, *, by_name: bool) -> Iterator:
+def _uses(program: Program, module: Module, name: str, *, by_name: bool) -> Iterator:
     """Where the module uses it as a value: not in an annotation, an import or an isinstance."""
     if module.broken:
         return
@@ -278,7 +287,7 @@ def _uses(module: Module, name: str, *, by_name: bool) -> Iterator:
         if top is None or top in visited:
             continue
         visited.add(top)
-        finder = _Finder(module, name, by_name=by_name)
+        finder = _Finder(program, module, name, by_name=by_name)
         finder.within(top, function)
         yield from finder.found
 
@@ -290,8 +299,8 @@ def _statement_at(body: list[ast.stmt], line: int) -> ast.stmt | None:
 class _Finder:
     """Walks one function, or one statement of a module's own level, with the branches around each place."""
 
-    def __init__(self, module: Module, name: str, *, by_name: bool) -> None:
-        self.module, self.name, self.by_name = module, name, by_name
+    def __init__(self, program: Program, module: Module, name: str, *, by_name: bool) -> None:
+        self.program, self.module, self.name, self.by_name = program, module, name, by_name
         self.found: list = []
         self.function: Function | None = None
         self.owner: Class | None = None
@@ -314,11 +323,37 @@ class _Finder:
             if one is not None:
                 self._expression(one, 0)
 
+    def _ranks(self, test: ast.expr, *, branch: bool) -> bool:
+        return restricts(
+            test,
+            self.tests,
+            branch=branch,
+            leaf=lambda node: hides_rank_test(node, self.function, self.program),
+        )
+
     def _block(self, statements: list[ast.stmt], ranks: int) -> None:
         for one in statements:
             self._statement(one, ranks)
             if isinstance(one, ast.If) and not one.orelse and _ends(one.body):
-                ranks = ranks or (one.lineno if restricts(one.test, self.tests, branch=False) else 0)
+                ranks = ranks or (one.lineno if self._ranks(one.test, branch=False) else 0)
+            elif isinstance(one, ast.Assert):
+                ranks = ranks or (one.lineno if self._ranks(one.test, branch=True) else 0)
+
+    def _arms(self, one: ast.If, ranks: int) -> None:
+        """Both ways; what stands in both is reached by all, whatever the test."""
+        self._expression(one.test, ranks)
+        start = len(self.found)
+        self._block(one.body, ranks or (one.lineno if self._ranks(one.test, branch=True) else 0))
+        middle = len(self.found)
+        self._block(one.orelse, ranks or (one.lineno if self._ranks(one.test, branch=False) else 0))
+        if not ranks and start < middle < len(self.found):
+            self.found[start:] = [_unrestricted(use, one.lineno) for use in self.found[start:]]
+
+    def _match(self, one: ast.Match, ranks: int) -> None:
+        self._expression(one.subject, ranks)
+        limited = ranks or (one.lineno if is_rank(one.subject) else 0)
+        for case in one.cases:
+            self._block(case.body, limited)
 
     def _statement(self, one: ast.AST, ranks: int) -> None:
         if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -334,13 +369,10 @@ class _Finder:
         if isinstance(one, ast.If) and self.function is None and "__main__" in ast.unparse(one.test):
             return  # another program's beginning
         if isinstance(one, ast.If):
-            self._expression(one.test, ranks)
-            self._block(
-                one.body, ranks or (one.lineno if restricts(one.test, self.tests, branch=True) else 0)
-            )
-            self._block(
-                one.orelse, ranks or (one.lineno if restricts(one.test, self.tests, branch=False) else 0)
-            )
+            self._arms(one, ranks)
+            return
+        if isinstance(one, ast.Match):
+            self._match(one, ranks)
             return
         if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
             self.variable = one.targets[0].id
@@ -350,15 +382,18 @@ class _Finder:
                 self._expression(one.value, ranks)
             self.variable = ""
             return
-        for inner in ast.iter_child_nodes(one):
-            if isinstance(inner, ast.stmt):
-                self._statement(inner, ranks)
-            elif isinstance(inner, ast.expr):
-                self._expression(inner, ranks)
-            elif isinstance(inner, ast.excepthandler | ast.match_case):
-                self._block(inner.body, ranks)
-            elif isinstance(inner, ast.withitem):
-                self._expression(inner.context_expr, ranks)
+        for _, value in ast.iter_fields(one):
+            parts = value if isinstance(value, list) else [value]
+            if parts and isinstance(parts[0], ast.stmt):
+                self._block(parts, ranks)
+                continue
+            for inner in parts:
+                if isinstance(inner, ast.expr):
+                    self._expression(inner, ranks)
+                elif isinstance(inner, ast.excepthandler):
+                    self._block(inner.body, ranks)
+                elif isinstance(inner, ast.withitem):
+                    self._expression(inner.context_expr, ranks)
         self.variable = ""
 
     def _class(self, one: ast.ClassDef, ranks: int) -> None:
@@ -381,10 +416,14 @@ class _Finder:
         if isinstance(node, ast.IfExp):
             self._expression(node.test, ranks)
             for branch, one in ((True, node.body), (False, node.orelse)):
-                self._expression(
-                    one, ranks or (node.lineno if restricts(node.test, self.tests, branch=branch) else 0)
-                )
+                self._expression(one, ranks or (node.lineno if self._ranks(node.test, branch=branch) else 0))
             return
+        if isinstance(node, ast.BoolOp):
+            for one in node.values:
+                self._expression(one, ranks)
+                ranks = ranks or (node.lineno if self._ranks(one, branch=isinstance(node.op, ast.And)) else 0)
+            return
+        ranks = ranks or (node.lineno if _picks_by_rank(node) else 0)
         if isinstance(node, ast.Attribute) and node.attr == self.name and not self.by_name:
             self.found.append(AttributeUse(node, self._mention(node, ranks)))
         elif (
@@ -423,6 +462,24 @@ class _Finder:
 @lru_cache(maxsize=4096)
 def _tests_of(function: Function) -> dict[str, ast.expr]:
     return local_tests(function.node)
+
+
+def _picks_by_rank(node: ast.expr) -> bool:
+    """`{0: build}[rank]`, `[build, skip].get(rank)`: what is picked differs between ranks."""
+    if isinstance(node, ast.Subscript):
+        return any(isinstance(one, ast.expr) and is_rank(one) for one in ast.walk(node.slice))
+    func = node.func if isinstance(node, ast.Call) else None
+    return (
+        isinstance(func, ast.Attribute) and func.attr == "get" and any(is_rank(one) for one in node.args[:1])
+    )  # type: ignore[attr-defined]
+
+
+def _unrestricted(use: "Mention | AttributeUse", line: int) -> "Mention | AttributeUse":
+    mention = use.mention if isinstance(use, AttributeUse) else use
+    if mention.ranks != line:
+        return use
+    free = replace(mention, ranks=0)
+    return replace(use, mention=free) if isinstance(use, AttributeUse) else free
 
 
 def _ends(body: list[ast.stmt]) -> bool:

@@ -3,10 +3,12 @@
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from fleetops.source.tracing.calls import Calls
-from fleetops.source.tracing.definitions import Class, Function, FunctionNode
-from fleetops.source.tracing.expressions import amounts_in, elements, parameters, written
+from fleetops.source.tracing.definitions import Class, Function, FunctionNode, last_name
+from fleetops.source.tracing.expressions import amounts_in, elements, limited, parameters, written
 from fleetops.source.tracing.machine import Field, Frame
 from fleetops.source.tracing.values import (
     Amount,
@@ -87,6 +89,11 @@ class Statements(Calls):
                         self.block(frame, statements[place + 1 :])
                     return
                 continue
+            if isinstance(statement, ast.Assert) and not self._aside:
+                self.evaluate(frame, statement.test)
+                with self.branch(frame, statement, statement.test, branch=True):
+                    self.block(frame, statements[place + 1 :])
+                return
             method = getattr(self, f"_{type(statement).__name__.lower()}", None)
             if method:
                 method(frame, statement)
@@ -112,6 +119,10 @@ class Statements(Calls):
         if first[2] or second[2]:
             frame.names, self.machine.state, frame.gone = second if first[2] else first
             return not first[2]
+        if self.tests_rank(frame, statement.test):
+            place = f"{frame.module.file}:{statement.lineno}"
+            for one, other in ((first[0], second[0]), (first[1], second[1])):
+                _limit(one, other, place)
         frame.names, self.machine.state = _merged(first[0], second[0]), _merged(first[1], second[1])
         return None
 
@@ -223,29 +234,11 @@ class Statements(Calls):
         for owner in self.evaluate(frame, target.value):
             if isinstance(owner, Object):
                 self.machine.state[owner, target.attr] = called(f"self.{target.attr}", values)
-            if target.attr == self.machine.flag and self._is_declared_on(owner):
-                self._override(frame, target, values, source)
+            if target.attr == self.machine.flag and self.is_declared_on(owner):
+                self.override(frame, target, values)
                 continue
             for amount in amounts:
                 self.hold(Field(target.attr, amount, owner.of if isinstance(owner, Object) else None))
-
-    def _is_declared_on(self, owner: Value) -> bool:
-        """Whether this may be the object that holds the flag itself."""
-        declared = [one.owner for one in self.machine.fields.get(self.machine.flag, ()) if one.owner]
-        if isinstance(owner, Object):
-            return any(self.program.related(owner.of, one) for one in declared)
-        return isinstance(owner, Symbol)
-
-    def _override(self, frame: Frame, target: ast.Attribute, values: Values, source: ast.expr) -> None:
-        """The flag's own field is written: nothing new where it is given its own value."""
-        amounts = amounts_in(values)
-        held = [one.amount for one in self.machine.fields[self.machine.flag]]
-        if amounts and all(amount in held for amount in amounts) and len(amounts) == len(values):
-            return
-        if all(isinstance(one, Const) and one.value in (None, 0) for one in values):
-            return  # it is switched off: nothing is allocated then
-        step = self.machine.step(frame, target, "arithmetic", "", f"{written(target)} = {written(source)}")
-        self.machine.overrides.append(self.machine.met(amounts[0] if amounts else Amount(), step, frame))
 
     def _assign_item(self, frame: Frame, target: ast.Subscript, values: Values) -> None:
         keys = self.evaluate(frame, target.slice)
@@ -258,6 +251,9 @@ class Statements(Calls):
                 other = owner.other if key is not None else union(owner.other, values)
                 frame.names[target.value.id] = (Table(tuple(items.items()), other),)
                 return
+        if key == self.machine.flag and last_name(target.value) in {"__dict__", "vars"}:
+            self.override(frame, target, values)
+            return
         for amount in amounts_in(values):
             if isinstance(key, str):
                 self.hold(Field(key, amount))
@@ -279,10 +275,6 @@ class Statements(Calls):
             frame.returned.append((Each(self.evaluate(frame, statement.value.value)),))
         elif not isinstance(statement.value, ast.Constant) and not self._aside:
             self.evaluate(frame, statement.value)
-
-    def _assert(self, frame: Frame, statement: ast.Assert) -> None:
-        if not self._aside:
-            self.evaluate(frame, statement.test)
 
     def _global(self, frame: Frame, statement: ast.Global) -> None:
         frame.global_names |= set(statement.names)
@@ -306,7 +298,8 @@ class Statements(Calls):
         before, state = dict(frame.names), dict(self.machine.state)
         if callable(bind):
             bind()
-        self.block(frame, statement.body)
+        with self.machine.looping(statement):
+            self.block(frame, statement.body)
         frame.gone = False
         frame.names = _merged(before, frame.names)
         self.machine.state = _merged(state, self.machine.state)
@@ -352,7 +345,11 @@ class Statements(Calls):
         before, reached = dict(frame.names), [frame.names]
         for case in statement.cases:
             frame.names, frame.gone = dict(before), False
-            self.block(frame, case.body)
+            taken = ast.copy_location(
+                ast.Compare(statement.subject, [ast.Eq()], [ast.Constant(0)]), statement
+            )
+            with self.branch(frame, case, taken, branch=True):
+                self.block(frame, case.body)
             if not frame.gone:
                 reached.append(frame.names)
         frame.gone = False
@@ -403,7 +400,8 @@ def _is(left: Value, right: Value) -> bool | None:
 def called(name: str, values: Values) -> Values:
     """What a variable holds: a computed symbol is spoken of by the variable from then on."""
     found = tuple(
-        Each(one.item, name) if isinstance(one, Each) and not one.name else _named(one, name) for one in values
+        Each(one.item, name) if isinstance(one, Each) and not one.name else _named(one, name)
+        for one in values
     )
     if len(found) > 1 and all(isinstance(one, Symbol) for one in found) and _IS_PAGE.search(name):
         return (Symbol(name),)
@@ -420,7 +418,16 @@ def _named(value: Value, name: str) -> Value:
     if _IS_PAGE.search(name):
         return Symbol(name)
     terms = value.terms | ({value.text} if value.terms else frozenset())
-    return Symbol(name, value.parallel, value.counts_bytes, value.mixed, terms, value.rank_test, value.share)
+    return replace(value, text=name, terms=terms)
+
+
+def _limit(first: dict[Any, Values], second: dict[Any, Values], place: str) -> None:
+    """What differs between two ways that ranks go is not given to all of them."""
+    for key in set(first) | set(second):
+        if first.get(key) != second.get(key):
+            for one in (first, second):
+                if key in one:
+                    one[key] = limited(one[key], place)
 
 
 def _merged(first: Mapping, second: Mapping) -> dict:

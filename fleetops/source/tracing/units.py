@@ -24,27 +24,31 @@ def unit_of(amount: Amount, allocation: str) -> tuple[Unit, str]:
     if amount.moved:
         return "unknown", f"{amount.moved[0]} changes it before it is converted"
     factor = amount.coefficient
-    bytes_below = [one for one in amount.over if one.counts_bytes]
-    bytes_above = [one for one in amount.times if one.counts_bytes]
-    others_below = [one for one in amount.over if not one.counts_bytes and not _PAGES.search(one.text)]
+    bytes_below = [one for one in amount.over if one.counts_bytes and not _PAGES.search(one.text)]
+    bytes_below += [one for one in amount.over if one.counts_bytes and one not in bytes_below]
+    strange = [one for one in amount.over if not one.counts_bytes and not _PAGES.search(one.text)]
+    times = [one for one in amount.times if not _PAGES.search(one.text)]
     if amount.complement or (
         factor == 1 and not bytes_below and any(_MEMORY.search(one.text) for one in amount.times)
     ):
         return "fraction", ""
+    if factor == 1 and times and not bytes_below:
+        return "ratio", ""
+    if strange:
+        return "unknown", f"it is divided by {strange[0].text}, which is not shown to count bytes"
+    if times:
+        return "unknown", f"it is multiplied by {times[0].text}"
     if factor in _FACTORS:
-        if others_below and not bytes_below:
+        if amount.over and not bytes_below:
             return (
                 "unknown",
-                f"x {say_factor(factor)} is divided by {others_below[0].text}, which is not shown to count bytes",
+                f"x {say_factor(factor)} is divided by {amount.over[0].text}, which is not shown to count bytes",
             )
         return _FACTORS[factor], ""
     if factor != 1:
         return "unknown", f"x {say_factor(factor)} is no unit"
     if bytes_below:
         return "bytes", ""
-    times = [one for one in amount.times if not _PAGES.search(one.text)]
-    if times and not bytes_above:
-        return "ratio", ""
     if _BLOCKS.search(allocation) or _BLOCKS.search(amount.site.text if amount.site else ""):
         return "blocks", ""
     if _BYTES.search(allocation):

@@ -29,6 +29,7 @@ class Symbol:
         terms: where it is a sum: what it is a sum of, by text.
         rank_test: it is true on some ranks only.
         share: it is a part of one (a summand divided by its sum).
+        factor: the unit in it (`size_per_token / 1e9` counts gigabytes).
         parameter: the parameter of the function at hand that it is, "" for anything else.
     """
 
@@ -40,6 +41,7 @@ class Symbol:
     rank_test: bool = False
     share: bool = False
     parameter: str = ""
+    factor: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Site:
 
     Attributes:
         name: of the class or function around it.
-        path: the calls that led there; guards: the branches taken on the way.
+        path: the calls that led there; guards: the branches taken on the way; loops: those around it.
     """
 
     module: Module
@@ -94,6 +96,7 @@ class Site:
     name: str
     path: tuple[Call, ...] = field(compare=False, default=())
     guards: tuple[Guard, ...] = field(compare=False, default=())
+    loops: tuple[Call, ...] = field(compare=False, default=())
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class Amount:
         parallel: powers of parallel sizes in it: ((`tp_size`, -1),) has been divided by one.
         share: `part` once it has been split.
         complement: 1 - value has been taken.
+        ranks: where only some ranks are given it (`file:line`).
         bounded: what else bounds it (`min(...)`), as text.
         moved: what was added to it before it became an amount of something, as text.
         site: where it became an amount of something; None while it is the flag's bare number.
@@ -117,6 +121,7 @@ class Amount:
     parallel: tuple[tuple[str, int], ...] = ()
     share: Share = "whole"
     complement: bool = False
+    ranks: str = ""
     bounded: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     site: Site | None = None

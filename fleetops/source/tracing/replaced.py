@@ -1,0 +1,31 @@
+"""Definitions on the way that are replaced from outside (`Pool.__init__ = other`): what stands there is not what runs."""
+
+import re
+from collections.abc import Iterable
+
+from fleetops.source.tracing.machine import Met
+from fleetops.source.tracing.program import Program
+
+
+def replaced_definitions(taken: Iterable[Met], program: Program) -> list[str]:
+    """Where a class on the way gets another method, as `file:line: what is written there`."""
+    names = {one.amount.site.name for one in taken if one.amount.site}
+    names |= {
+        step.note.removeprefix("of ").partition(".")[0]
+        for one in taken
+        for step in one.amount.trail
+        if step.role == "argument"
+    }
+    found: list[str] = []
+    for name in sorted(names):
+        if not name.isidentifier():
+            continue
+        written = re.compile(rf"(^|[\s.(]){re.escape(name)}\.\w+\s*=[^=]|setattr\((\w+\.)*{re.escape(name)},")
+        for file in program.files_mentioning(name):
+            text = program.tree.text(file)
+            if not written.search(text):
+                continue
+            for number, line in enumerate(text.splitlines(), 1):
+                if written.search(line) and not line.lstrip().startswith("#"):
+                    found.append(f"{file}:{number}: a definition on the way is replaced: {line.strip()}")
+    return found
