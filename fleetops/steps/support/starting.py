@@ -13,8 +13,8 @@ def start_claim(situation: Situation) -> str:
 
 
 def guard_log_path(situation: Situation) -> str:
-    """The memory guard's own log, beside the service's."""
-    return f"{LOG_FOLDER}/{profile_of(situation).name}-{situation.run_id}.guard.log"
+    """The memory guard's own log, in a folder beside the services' logs."""
+    return f"{LOG_FOLDER}/guard/{profile_of(situation).name}-{situation.run_id}.log"
 
 
 def unit_name(situation: Situation) -> str:
