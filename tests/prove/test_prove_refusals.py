@@ -55,6 +55,12 @@ def test_a_profile_that_says_otherwise_is_refused_with_both_beside_each_other(st
     assert "unit: GB, scope: per-rank" in step.mend
 
 
+def test_a_refusal_reads_as_one_block_and_ends_with_the_command_to_type():
+    step = planned(launching(asking(scope="total"), proven()))
+    assert "" not in step.blocked.splitlines()
+    assert "then `fleetops launch --profile hicache48 node-174`" in step.mend
+
+
 def test_the_last_line_of_a_refusal_says_it_all():
     last = planned(launching(asking(scope="total"), proven())).blocked.splitlines()[-1]
     assert last.strip() == "hicache_size is GB per rank, and the profile says GB total"
@@ -65,7 +71,7 @@ def test_what_is_not_proven_is_refused_with_the_place_where_the_trail_was_lost()
     assert step.guard == "proof"
     assert "srt/pools.py:12 calls what cannot be followed" in step.blocked
     assert "fleetops explain hicache_size node-174" in step.mend
-    assert "--waive proof=" in step.mend
+    assert "fleetops launch --profile hicache48 node-174 --waive proof=" in step.mend
 
 
 def test_a_flag_that_the_release_does_not_have_is_refused_with_the_nearest():

@@ -1,7 +1,7 @@
 """What a profile says its flags mean, beside what the source that will run shows: whether that may be launched on."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fleetops.engines import engines
 from fleetops.model.errors import Refused
@@ -70,46 +70,51 @@ def refusal(situation: Situation, profile: Profile) -> Refused | None:
     objections = [one for flag in flags_to_prove(profile) if (one := _objection(flag, situation, profile))]
     if not objections:
         return None
-    lines = [line for shown, _, _ in objections for line in shown]
-    body = "\n".join(f"  {line}" for line in lines)
+    lines = (*(line for one in objections for line in one.shown), "; ".join(one.told for one in objections))
     return Refused(
-        f"{profile.name} is not launched on {situation.node_name}:\n{body}\n  "
-        + "; ".join(told for _, told, _ in objections),
+        "\n  ".join((f"{profile.name} is not launched on {situation.node_name}:", *lines)),
         guard="proof",
         host=situation.node_name,
-        hint="; ".join(dict.fromkeys(mend for _, _, mend in objections)),
+        hint="; ".join(dict.fromkeys(one.mend for one in objections)),
     )
 
 
-def _objection(flag: Flag, situation: Situation, profile: Profile) -> tuple[tuple[str, ...], str, str] | None:
-    """The proof beside the claim, the objection in one line, and what to do about it; None where there is none."""
+@dataclass(frozen=True)
+class _Objection:
+    """Against one flag: the proof, where there is one to see, what is wrong in one line, and what to do about it."""
+
+    shown: tuple[str, ...]
+    told: str
+    mend: str
+
+
+def _objection(flag: Flag, situation: Situation, profile: Profile) -> _Objection | None:
+    """None where what is proven is what the profile states, or where it states nothing."""
     name, node = flag.name, situation.node_name
     proof = situation.proofs.get(name)
     explain = f"`fleetops explain {name} {node}` shows the whole trail"
+    launch = f"fleetops launch --profile {profile.name} {node}"
     if proof is None:
-        return (), f"what {name} means has not been read from the source on {node}", explain
-    release = release_of(proof)
+        return _Objection((), f"what {name} means has not been read from the source on {node}", explain)
     if proof.verdict == "no-such-flag":
-        told = "; ".join((f"{release} on {node} has no flag {name}", *proof.notes))
-        return (), told, f"mend the flag's name or its engine in profile {profile.name}"
+        told = "; ".join((f"{release_of(proof)} on {node} has no flag {name}", *proof.notes))
+        return _Objection((), told, f"mend the flag's name or its engine in profile {profile.name}")
     if not proof.is_proven:
-        why = f"what {name} means in {release} is not proven: {proof.unproven_because or 'the trail is lost'}"
-        return tuple(trail(proof)), why, f'{explain}; --waive proof="reason" launches on the profile\'s word'
+        why = proof.unproven_because or "the trail is lost"
+        told = f"what {name} means in {release_of(proof)} is not proven: {why}"
+        mend = f'{explain}; `{launch} --waive proof="reason"` takes the profile\'s word'
+        return _Objection(tuple(trail(proof)), told, mend)
     if not contradictions(flag, proof, profile):
         return None
-    claim, shown = spoken(flag.unit, flag.scope), spoken(proof.unit, proof.scope)
-    beside = (
+    claim, found = spoken(flag.unit, flag.scope), spoken(proof.unit, proof.scope)
+    shown = (
         f"{name}  profile {profile.name} says {claim}",
-        f"{' ' * len(name)}  {release} on {node} says {shown}",
+        f"{' ' * len(name)}  {release_of(proof)} on {node} says {found}",
+        *trail(proof),
     )
-    mend = (
-        f"write {{value: ..., unit: {proof.unit}, scope: {proof.scope}}} for {name} in profile {profile.name}"
-    )
-    return (
-        (*beside, *trail(proof)),
-        f"{name} is {shown}, and the profile says {claim}",
-        f"{mend}, with the number that fits; {explain}",
-    )
+    meaning = f"{{value: ..., unit: {proof.unit}, scope: {proof.scope}}}"
+    mend = f"write {meaning} for {name} in profile {profile.name}, with the number that fits, then `{launch}`; {explain}"
+    return _Objection(shown, f"{name} is {found}, and the profile says {claim}", mend)
 
 
 def changed(before: Situation, after: Situation, profile: Profile) -> str:
