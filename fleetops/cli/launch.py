@@ -1,4 +1,4 @@
-"""`fleetops launch --profile P [NODES]`: size, preflight, start, ready, record."""
+"""`fleetops launch --profile P [NODES]`: prove, size, preflight, guard, start, ready, record."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fleetops.model.fleet import Inventory, Node, Profile
 
 NAME = "launch"
-SUMMARY = "start a profile's service at a size that fits, and watch it come up"
+SUMMARY = "start a profile's service at a size that is proven and fits, and watch it come up"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
