@@ -1,6 +1,7 @@
 """The same start and the same guard under systemd itself, where this machine lets it run: what the stand-in is measured by."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from own_start import CLAIMS, read, start, unit, wait_for
@@ -9,7 +10,7 @@ from real_systemd import real_systemd
 from fleetops.facts.memory_guard import FACT
 from fleetops.model.command import Command, shell
 from fleetops.model.fleet import HostMemory, Profile
-from fleetops.steps.support.memory_guard.commands import arm_command
+from fleetops.steps.support.memory_guard.commands import arm_command, tell_command
 from fleetops.steps.support.units import clear_unit, stop_unit
 
 GB = 10**9
@@ -35,6 +36,11 @@ def shown(host, name, *properties):
     asked = f"--property={','.join(properties)}"
     text = host.run(Command(argv=("systemctl", "show", asked, unit(name)))).stdout
     return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def state(host, run):
+    (seen,) = [one for one in FACT.read(host.run(FACT.command)) if one.run_id == run]
+    return seen
 
 
 def test_the_unit_has_the_limits_that_it_was_given(systemd):
@@ -90,10 +96,28 @@ def test_the_guard_ends_the_whole_unit_and_what_left_its_session(systemd):
     assert armed.ok, armed
     assert start(systemd, "taker", "python3", "-c", TAKER, most=str(available)).ok
     deadline = time.monotonic() + 30
-    while not (seen := FACT.read(systemd.run(FACT.command))[0]).ended:
+    while not (seen := state(systemd, "taker")).ended:
         assert time.monotonic() < deadline, read(systemd, log)
         time.sleep(0.1)
     assert (seen.ended, seen.killed.left) == ("it has ended the service", 0)
     assert seen.killed.processes >= 2
     assert shown(systemd, "taker", "Result") == {"Result": "signal"}
     assert systemd.run(clear_unit(unit("taker"))).ok
+
+
+def test_a_login_that_is_ended_with_all_its_processes_leaves_the_guard_alone(systemd):
+    """What logind does with KillUserProcesses=yes when the connection is closed: it stops the session's scope."""
+    profile = Profile(
+        name="p", engine="sglang", model="/m", ranks=1, port=1, host_memory=HostMemory(floor_bytes=1)
+    )
+    log = "/var/log/fleetops/login.guard.log"
+    command = arm_command(profile, "login", claim=f"{CLAIMS}/login", unit=unit("login"), log=log)
+    scope = ("systemd-run", "--quiet", "--scope", "--unit=session-7.scope", "--")
+    armed = systemd.run(replace(command, argv=(*scope, *command.argv)))
+    assert armed.ok, armed
+    systemd.run(Command(argv=("systemctl", "stop", "session-7.scope")))
+    seen = state(systemd, "login")
+    assert seen.armed
+    assert "/init.scope" in read(systemd, f"/proc/{seen.pid}/cgroup")
+    assert not [note for note in seen.notes if "login" in note]
+    systemd.run(tell_command("login", "end"))

@@ -317,3 +317,16 @@ def test_the_program_is_one_file_for_old_pythons_that_knows_nothing_of_fleetops(
     assert modules == {
         "__future__", "typing", "contextlib", "ctypes", "gc", "json", "os", "signal", "sys", "time"
     }  # fmt: skip
+
+
+def test_no_name_of_one_of_its_modules_hides_another_modules():
+    body = ast.parse(program()).body
+    names = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    names += [
+        one.id
+        for node in body
+        if isinstance(node, ast.Assign)
+        for one in ast.walk(node.targets[0])
+        if isinstance(one, ast.Name)
+    ]
+    assert len(names) == len(set(names)), sorted(names)

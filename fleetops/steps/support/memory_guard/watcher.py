@@ -93,7 +93,7 @@ class Watcher:
             say(f"not armed: {found[1]} is {gigabytes(found[0])}, below the floor of {gigabytes(self.floor)}")
             return 1
         self.note_room(*found)
-        locked, notes = harden(self.proc)
+        locked, notes = harden(self.proc, self.cgroup)
         self.state.write(locked=locked, notes=notes)
         parts = ["locked in memory", *notes] if locked else notes
         say(f"armed: floor {gigabytes(self.floor)}; {'; '.join([self.shown_room(), *parts])}")
