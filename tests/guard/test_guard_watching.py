@@ -53,6 +53,7 @@ class Desk:
     said: list[str] = field(default_factory=list)
     made: list[tuple[str, ...]] = field(default_factory=list)
     made_outcome: Outcome = FINE
+    kept: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         observation = observe(profile=self.profile or profile(name="hicache300"))
@@ -73,6 +74,9 @@ class Desk:
         return self.made_outcome
 
     restore = change
+
+    def keep(self, name, text):
+        self.kept[name] = json.loads(text)
 
     def tell(self, text):
         self.said.append(text)
@@ -165,6 +169,7 @@ def test_the_cause_waits_until_the_guard_has_said_all():
         told("", mode="killed", killed=KILLED, ended="it has ended the service"),
     )
     assert cause_from_guard(desk, gone=True) == STORY
+    assert desk.kept["memory-guard.json"]["killed"]["processes"] == 10, "it is evidence"
 
 
 def test_a_service_that_died_by_itself_was_not_ended_by_its_guard():

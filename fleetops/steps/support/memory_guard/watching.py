@@ -1,10 +1,12 @@
 """What the steps of a launch ask of the guard: is it there, has it killed, why; and its disarming."""
 
+import json
 from dataclasses import dataclass
 
 from fleetops.facts.memory_guard import FACT
 from fleetops.model.errors import FleetopsError, StepFailed, Unreachable
 from fleetops.model.fact import Missing
+from fleetops.model.jsonable import jsonable
 from fleetops.model.memory_guard import GuardKill, MemoryGuard
 from fleetops.model.plan import Action
 from fleetops.model.units import show_gb
@@ -95,7 +97,10 @@ def cause_from_guard(desk: Desk, *, gone: bool) -> str:
             desk.wait(_POLL_S)
     except FleetopsError:
         return ""
-    return _story(own, seen, seen.killed) if seen and seen.killed else ""
+    if seen is None or seen.killed is None:
+        return ""
+    desk.keep("memory-guard.json", json.dumps(jsonable(seen), indent=1))
+    return _story(own, seen, seen.killed)
 
 
 def disarm_guard(desk: Desk) -> str:
