@@ -28,8 +28,9 @@ from fleetops.model.machine import MEMORY
 from fleetops.model.proof import Explanation
 from fleetops.model.record import LaunchRecord
 from fleetops.model.size import DOES_NOT_FIT, FITS, Sizing
-from fleetops.sizing.answer import Question, answer
+from fleetops.sizing.answer import answer
 from fleetops.sizing.budget import Room, Rooms
+from fleetops.sizing.question import Question
 from fleetops.source.packages import packages
 from fleetops.ssh.fanout import fan_out
 from fleetops.steps.support.base import Situation
@@ -148,6 +149,8 @@ def _size_node(
 def _next(found: Sizing, given: Given) -> str:
     """What to type next."""
     words, size = ["--profile", found.profile, *([found.host] if found.host else ())], found.size
+    if found.contradicted and found.host:
+        return shlex.join(["fleetops", "explain", found.contradicted[0], found.host])
     launch = shlex.join(["fleetops", "launch", *words])
     if found.verdict == FITS:
         changed = [name for name in given.settings if size and name == size.name]

@@ -54,6 +54,7 @@ class Sizing:
         fitting: of one rank, for what would fit, where that is not what is asked.
         notes: what else a person should know, a sentence each.
         doubts: why the meaning of a flag is not proven, or which number is missing.
+        contradicted: the flags whose unit or scope the profile states otherwise than the source.
         next: what to type next, or to do; "" where nothing is left to do.
         error: why nothing could be said; then the rest is empty. `hint` says what to do about it.
     """
@@ -73,6 +74,7 @@ class Sizing:
     fitting: HostPool | None = None
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    contradicted: tuple[str, ...] = ()
     next: str = ""
     error: str = ""
     hint: str = ""

@@ -12,7 +12,7 @@ from fleetops.sizing.element import FP8, Element, element_of
 from fleetops.sizing.layers import Layers, layers_of
 from fleetops.sizing.releases import is_at_least
 from fleetops.sizing.shape import Shape
-from fleetops.sizing.windows import have_pool_of_their_own
+from fleetops.sizing.sliding import have_pool_of_their_own
 
 # The DSA indexer is part of what the size covers in these releases; before, the host pool has none; after, its own.
 INDEXER_INSIDE_FROM, INDEXER_APART_FROM = "0.5.9", "0.5.11"

@@ -156,6 +156,13 @@ def test_a_source_that_was_named_wins_over_the_nodes(scene):
     assert (found.size.total_bytes, found.version) == (300 * 10**9, "0.5.23")
 
 
+def test_a_profile_that_contradicts_the_source_is_not_launched_next(scene):
+    flags = (replace(scene.profile.flag("hicache_size"), value=48, scope="total"),)
+    found = scene.size(replace(scene.profile, flags=flags))
+    assert found.verdict == "fits"
+    assert found.next == "fleetops explain hicache_size node-174"
+
+
 def test_a_draft_models_config_is_read_beside_the_models(scene):
     scene.write_model("draft", model("llama-3.1-8b", num_hidden_layers=1))
     asked = scene.profile

@@ -7,8 +7,9 @@ from sizing_cases import ALONE, THERE, model, profile, proof
 
 from fleetops.model.exit import Exit
 from fleetops.model.fleet import AUTO, Flag
-from fleetops.sizing.answer import Question, answer
+from fleetops.sizing.answer import answer
 from fleetops.sizing.budget import Room, Rooms
+from fleetops.sizing.question import Question
 
 SIZE = Flag(name="hicache_size", value=300, unit="GB", scope="per-rank")
 PAGE = Flag(name="page_size", value=64)
@@ -88,6 +89,12 @@ def test_another_flag_that_is_not_proven_keeps_the_verdict_open():
     assert found.verdict == "unproven"
 
 
+def test_zero_leaves_it_to_the_ratio():
+    found = answered(replace(SIZE, value=0))
+    assert (found.asked, found.pool) == (0, None)
+    assert "hicache_ratio" in found.notes[0]
+
+
 def test_what_is_available_must_be_known():
     nowhere = Rooms(rooms=(), unknown=("how much memory is available",))
     found = answered(rooms=nowhere, available_bytes=None)
@@ -101,6 +108,8 @@ def test_a_profile_that_says_otherwise_is_told():
     assert found.notes == (
         "the profile says hicache_size is GB total, and the source says GB per rank: a launch refuses that",
     )
+    assert found.contradicted == ("hicache_size",)
+    assert answered(replace(SIZE, unit=None, scope=None)).contradicted == ()
 
 
 # Flags of other units and scopes.

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from sizing_cases import MODELS, THERE, model, profile, proof
 
 from fleetops.model.fleet import Flag
-from fleetops.sizing.answer import Question, answer
+from fleetops.sizing.answer import answer
 from fleetops.sizing.budget import Room, Rooms
 from fleetops.sizing.kv import kv_cache
 from fleetops.sizing.meaning import meaning_of
+from fleetops.sizing.question import Question
 from fleetops.sizing.shape import Shape
 
 NAMES = [path.stem for path in sorted(MODELS.glob("*.json"))]
