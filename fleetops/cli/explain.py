@@ -82,7 +82,8 @@ def _on_this_machine(args: argparse.Namespace, tree: "LocalTree", output: "Outpu
     from fleetops.render.explain import Where, explain_screen, explanation_json
     from fleetops.source.packages import package
 
-    explained = explain_tree(tree, args.flag, proofs)
+    with output.err.status(f"following {args.flag} through {tree.folder}"):
+        explained = explain_tree(tree, args.flag, proofs)
     if output.wants_json:
         output.json(explanation_json(explained))
     else:
