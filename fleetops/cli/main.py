@@ -131,7 +131,7 @@ def run(argv: Sequence[str], world: World) -> Exit:
 
 def _reworded(argv: Sequence[str]) -> list[str]:
     """The command line as argparse takes it, where a subcommand's own words could pass for its options."""
-    command = next((one for one in subcommands() if one.NAME == argv[0]), None)
+    command = next((one for one in subcommands() if argv[0] == one.NAME), None)
     reword = getattr(command, "reword", None)
     return [argv[0], *reword(argv[1:])] if reword else list(argv)
 
