@@ -39,6 +39,7 @@ def test_the_incidents_size_is_refused_with_the_proof_before_anything_starts(cle
     assert ARITHMETIC in ran.stderr
     assert "2,400 GB" in ran.stderr
     assert "48 fits" in ran.stderr
+    assert "set hicache-size to 48" in ran.stderr
     assert clean_node.process_table("node-174") == before
 
 
