@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from command_line import clean_environment
 
 from fleetops.store.cache import cache_folder
 
@@ -28,3 +29,7 @@ def test_make_keeps_its_caches_in_the_working_tree(root: Path, variable: str) ->
         check=True,
     )
     assert Path(told.stdout.strip()).is_relative_to(root)
+
+
+def test_commands_that_the_tests_start_keep_their_proofs_there_as_well() -> None:
+    assert clean_environment()["FLEETOPS_CACHE"] == os.environ["FLEETOPS_CACHE"]
