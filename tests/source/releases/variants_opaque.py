@@ -147,7 +147,7 @@ def handed_to_another_package(patch: Patch) -> None:
     patch.replace(CACHE, MAKE, HERE.format("hostpools.Pool"))
 
 
-@variant(SMALL, right="unproven", names="host_cache.py | host_pool.py")
+@variant(SMALL, right="per-rank GB | unproven")
 def sent_through_the_environment(patch: Patch) -> None:
     patch.replace(POOL, "import logging\n", "import logging\nimport os\n")
     patch.replace(CACHE, "from sglang", "import os\n\nfrom sglang", times=2)
