@@ -72,7 +72,14 @@ class Operation:
 
     def prove(self, situation: Situation) -> Situation:
         """The situation with what the profile's flags mean in the source that would run now."""
-        return prove(situation, self._ask, explain_with(self.proofs))
+        known = replace(situation, device_tokens=self._device_tokens())
+        return prove(known, self._ask, explain_with(self.proofs))
+
+    def _device_tokens(self) -> int | None:
+        """Of one rank's GPU pool, as the last launch here has shown, where it was of this profile."""
+        last = self.store.last_launch(self.node.name)
+        same = last is not None and self.profile is not None and last.profile == self.profile.name
+        return last.capacity.device_tokens if last and same else None
 
     def _ask(self, command: Command) -> Outcome:
         return self.sessions.session(self.node).run(command)

@@ -7,7 +7,7 @@ from typing import Any
 from fleetops.model.fleet import AUTO, Flag
 from fleetops.model.kv import HostPool, KvCache
 from fleetops.model.size import EngineWindow, Sizing
-from fleetops.model.sizing import FlagSize, Meaning, stated
+from fleetops.model.sizing import Budget, FlagSize, Meaning, stated
 from fleetops.sizing.budget import budget
 from fleetops.sizing.doubts import contradicted, doubts_of, notes_of
 from fleetops.sizing.kv import indexer_bytes, kv_cache, text_model
@@ -24,18 +24,10 @@ _SPARSE_PAGE, _VLLM_BLOCK = 64, 16
 
 def answer(question: Question) -> Sizing:
     """The whole answer. Never raises: what cannot be counted is a doubt or a note."""
-    shape = shape_of(
-        values_of(question.profile.flags),
-        engine=question.profile.engine,
-        version=question.version,
-        ranks=question.ranks,
-        tensor=question.tensor,
-    )
+    shape = _shape(question)
     kv, uncounted = _counted(question, shape)
-    meanings = {flag.name: _meaning(flag, question, shape, kv) for flag in question.flags}
-    found = budget(
-        question.profile, question.rooms, flags=question.flags, meanings=meanings, ranks=question.ranks
-    )
+    meanings = _meanings(question, shape, kv)
+    found = _budget(question, meanings)
     size = next((size for size in found.sizes if size.name == question.flag), None)
     holds_tokens = question.flag in _TOKEN_FLAGS
     return Sizing(
@@ -55,6 +47,33 @@ def answer(question: Question) -> Sizing:
         notes=(*notes_of(question, shape), *((uncounted,) if uncounted and holds_tokens else ())),
         doubts=doubts_of(question, shape, kv, meanings),
         contradicted=tuple(flag.name for flag in contradicted(question)),
+    )
+
+
+def budget_of(question: Question) -> Budget:
+    """The arithmetic alone."""
+    shape = _shape(question)
+    kv, _ = _counted(question, shape)
+    return _budget(question, _meanings(question, shape, kv))
+
+
+def _shape(question: Question) -> Shape:
+    return shape_of(
+        values_of(question.profile.flags),
+        engine=question.profile.engine,
+        version=question.version,
+        ranks=question.ranks,
+        tensor=question.tensor,
+    )
+
+
+def _meanings(question: Question, shape: Shape, kv: KvCache | None) -> dict[str, Meaning]:
+    return {flag.name: _meaning(flag, question, shape, kv) for flag in question.flags}
+
+
+def _budget(question: Question, meanings: Mapping[str, Meaning]) -> Budget:
+    return budget(
+        question.profile, question.rooms, flags=question.flags, meanings=meanings, ranks=question.ranks
     )
 
 
@@ -102,7 +121,20 @@ def _meaning(flag: Flag, question: Question, shape: Shape, kv: KvCache | None) -
     meaning = meaning_of(
         explanation, model_config=question.config, shape=shape, draft_config=question.draft_config
     )
+    if flag.name in question.overruled:
+        meaning = _as_stated(flag, meaning)
     return replace(meaning, unit_bytes=_unit_bytes(meaning, flag, question, shape, kv))
+
+
+def _as_stated(flag: Flag, proven: Meaning) -> Meaning:
+    """The profile's words over what is proven; what it leaves out stays as proven."""
+    return replace(
+        proven,
+        unit=flag.unit or proven.unit,
+        scope=flag.scope or proven.scope,
+        proven=False,
+        why="as the profile states; that the source says otherwise is waived",
+    )
 
 
 def _unit_bytes(

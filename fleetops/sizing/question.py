@@ -26,6 +26,7 @@ class Question:
         ranks: on this node.
         tensor: the tensor-parallel size where no flag says it; None: the ranks of this node are all there are.
         device_tokens: of the GPU pool of one rank, as measured; None where it is not known.
+        overruled: flags of which the profile's own words count, whatever is proven: the operator has said so.
         host, title: of the node and of the engine, as they are shown.
         release: of the engine, where no explanation says it.
     """
@@ -41,6 +42,7 @@ class Question:
     draft_config: Mapping[str, Any] | None = None
     available_bytes: int | None = None
     device_tokens: int | None = None
+    overruled: frozenset[str] = frozenset()
     host: str = ""
     title: str = ""
     release: str = ""

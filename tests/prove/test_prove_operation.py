@@ -17,6 +17,7 @@ from fleetops.model.finding import Observation
 from fleetops.model.fleet import Flag, Inventory, Profile
 from fleetops.model.guest import CLAIMS, GUEST, GUESTS, DeviceClaim, GuestEntry, GuestState
 from fleetops.model.machine import HOLDERS, LISTENERS, Process
+from fleetops.model.record import Capacity, LaunchRecord
 from fleetops.model.session import Answer
 from fleetops.playbook import lock
 from fleetops.playbook.book import Entry, Playbook
@@ -238,3 +239,14 @@ def test_waived_a_launch_goes_on_with_what_the_profile_states(scene):
     assert plan.waived == {"proof": "read by hand"}
     assert plan.first_obstacle is None
     assert run(operation, situation, "prove", "size").waived == {"proof": "read by hand"}
+
+
+def test_what_the_last_launch_of_the_profile_could_hold_is_known_and_another_profiles_is_not(scene):
+    operation = scene.operation("launch")
+    for at, name in enumerate(("hicache48", "other")):
+        capacity = Capacity(device_tokens=231_120)
+        operation.store.record_launch(
+            LaunchRecord(node="node-174", profile=name, at=at, run_id=name, capacity=capacity)
+        )
+        _, situation = operation.prepare()
+        assert situation.device_tokens == (231_120 if name == "hicache48" else None)

@@ -203,3 +203,20 @@ def test_what_is_stated_in_bytes_counts_though_the_engine_is_not_known_to_take_i
     extra = proven("extra_pool_gb", scope="per-node")
     situation = launching(asking(flags=flags), proven(), extra)
     assert budget_for(situation).asked_bytes == 8 * 48 * 10**9 + 5 * 10**9
+
+
+def by_ratio(**known) -> Situation:
+    flags = (Flag(name="enable_hierarchical_cache", value=True), Flag(name="hicache_ratio", value=2.0))
+    llama = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128}
+    found = proven("hicache_ratio", unit="ratio")
+    return launching(profile(flags=flags), found, model_config=llama, **known)
+
+
+def test_a_ratio_is_sized_by_what_the_last_launch_of_the_profile_has_shown():
+    sized = budget_for(by_ratio(device_tokens=100_000))
+    assert sized.asked_bytes == 8 * 2 * 100_000 * (2 * 128 * 32 * 2)  # one KV head a rank, bf16
+    assert planned(by_ratio(device_tokens=100_000), "size").blocked == ""
+
+
+def test_a_ratio_of_which_nothing_is_known_cannot_be_sized():
+    assert "hicache_ratio counts in ratio" in planned(by_ratio(), "size").blocked

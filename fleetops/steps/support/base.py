@@ -28,6 +28,7 @@ class Situation:
         proofs: flag name -> what the source that would run shows of it, for the flags that a launch rests on.
         proof_note: what a person should know of how that source was found.
         model_config: the model's own config.json, where it was read; draft_config: of the draft model that its flags name.
+        device_tokens: of the GPU pool of one rank, as the last launch of this profile here has shown.
     """
 
     inventory: Inventory
@@ -41,6 +42,7 @@ class Situation:
     proof_note: str = ""
     model_config: Mapping[str, Any] | None = None
     draft_config: Mapping[str, Any] | None = None
+    device_tokens: int | None = None
 
     @property
     def attribution(self) -> Attribution:

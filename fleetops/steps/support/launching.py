@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fleetops.engines import Engine, engines
+from fleetops.model.engine import ENGINE_SOURCE
 from fleetops.model.errors import Refused
 from fleetops.model.fleet import FlagValue, Profile
+from fleetops.model.machine import MEMORY
 from fleetops.model.sizing import Budget
-from fleetops.sizing.budget import Rooms, budget, rooms
+from fleetops.sizing.answer import budget_of
+from fleetops.sizing.budget import Rooms, rooms
+from fleetops.sizing.question import Question
 from fleetops.steps.support.base import Situation
-from fleetops.steps.support.proof import flags_to_prove, meanings
+from fleetops.steps.support.proof import flags_to_prove, overruled
 
 LOG_FOLDER = "/var/log/fleetops"
 _RECORDS = "/run/fleetops/services"
@@ -80,16 +84,27 @@ def rooms_for(situation: Situation) -> Rooms:
 
 
 def budget_for(situation: Situation) -> Budget:
-    """The launch's arithmetic with what is proven of its flags. Raises Refused where its engine is not launched."""
-    profile = profile_of(situation)
+    """The launch's arithmetic, as `fleetops size` has it. Raises Refused where its engine is not launched."""
+    profile, found = profile_of(situation), rooms_for(situation)
     engine_of(situation)
-    return budget(
-        profile,
-        rooms_for(situation),
+    facts = situation.observation.node_facts
+    source = facts.value(ENGINE_SOURCE)
+    question = Question(
+        profile=profile,
         flags=flags_to_prove(profile),
-        meanings=meanings(situation, profile),
+        flag=None,
+        explanations=situation.proofs,
+        rooms=found,
         ranks=ranks_on_node(profile),
+        tensor=profile.ranks,
+        config=situation.model_config,
+        draft_config=situation.draft_config,
+        available_bytes=found.rooms[0].size_bytes if facts.value(MEMORY) and found.rooms else None,
+        device_tokens=situation.device_tokens,
+        overruled=overruled(situation, profile),
+        release=source.version if source else "",
     )
+    return budget_of(question)
 
 
 def launch_values(situation: Situation) -> Mapping[str, FlagValue]:

@@ -1,16 +1,13 @@
 """What a profile says its flags mean, beside what the source that will run shows: whether that may be launched on."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fleetops.engines import engines
 from fleetops.model.errors import Refused
 from fleetops.model.fleet import Flag, Profile
 from fleetops.model.proof import Explanation
-from fleetops.model.sizing import UNIT_BYTES, Meaning
-from fleetops.sizing.budget import stated
-from fleetops.sizing.meaning import meaning_of
-from fleetops.sizing.shape import profile_shape
+from fleetops.model.sizing import UNIT_BYTES
 from fleetops.source.packages import packages
 from fleetops.steps.support.base import Situation
 
@@ -29,29 +26,15 @@ def flags_to_prove(profile: Profile) -> tuple[Flag, ...]:
     return tuple({flag.name: flag for flag in (*taking, *sized)}.values())
 
 
-def meanings(situation: Situation, profile: Profile) -> dict[str, Meaning]:
-    """What each flag's number counts: as proven; as the profile states it where that is not so or is waived."""
-    return {flag.name: _meaning(flag, situation, profile) for flag in flags_to_prove(profile)}
-
-
-def _meaning(flag: Flag, situation: Situation, profile: Profile) -> Meaning:
-    proof = situation.proofs.get(flag.name)
-    if proof is None or not proof.is_proven:
-        return stated(flag)
-    found = meaning_of(
-        proof,
-        model_config=situation.model_config,
-        shape=profile_shape(profile, version=proof.version),
-        draft_config=situation.draft_config,
-    )
-    if "proof" not in situation.waived or not contradictions(flag, proof, profile):
-        return found
-    return replace(
-        found,
-        unit=flag.unit or found.unit,
-        scope=flag.scope or found.scope,
-        proven=False,
-        why="as the profile states; that the source says otherwise is waived",
+def overruled(situation: Situation, profile: Profile) -> frozenset[str]:
+    """The flags of which the profile's own words count, though the source says otherwise: that was waived."""
+    if "proof" not in situation.waived:
+        return frozenset()
+    proofs = situation.proofs
+    return frozenset(
+        flag.name
+        for flag in flags_to_prove(profile)
+        if flag.name in proofs and contradictions(flag, proofs[flag.name], profile)
     )
 
 
