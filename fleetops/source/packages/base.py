@@ -9,7 +9,8 @@ class Package:
 
     Attributes:
         name: the import name; title: as a person writes it.
-        per_rank: functions and classes that run once in each rank's process: where its process begins.
+        per_rank: what runs once in each rank's process, where its process begins: a function or a class (its
+            constructor) by name, `Class.method`, or `Class.*` where others call its methods by their names.
         per_server: those that run once per server (or per node), outside the ranks' processes.
         parallel_sizes: names of parallel sizes, beyond those that end in `_parallel_size` or `world_size`.
         left_out: folders of other programs inside the package that the server never runs.

@@ -5,6 +5,6 @@ from fleetops.source.packages.base import Package
 PACKAGE = Package(
     name="lmcache",
     title="LMCache",
-    per_rank=("LMCacheEngineBuilder", "LMCacheConnectorV1Impl", "LMCacheManager"),
+    per_rank=("LMCacheEngineBuilder.get_or_create", "LMCacheConnectorV1Impl", "LMCacheManager"),
     per_server=("run_cache_server",),
 )

@@ -6,7 +6,12 @@ PACKAGE = Package(
     name="sglang",
     title="SGLang",
     per_rank=("run_scheduler_process",),
-    per_server=("launch_server", "run_data_parallel_controller_process", "run_detokenizer_process", "Engine"),
+    per_server=(
+        "launch_server",
+        "run_data_parallel_controller_process",
+        "run_detokenizer_process",
+        "Engine.*",
+    ),
     parallel_sizes=(
         "tp_size",
         "pp_size",

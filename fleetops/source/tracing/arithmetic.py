@@ -89,6 +89,8 @@ def _amount_second(node: ast.operator, left: Value, right: Amount, text: str) ->
         return replace(right, complement=True)
     if isinstance(node, ast.Add):
         return _moved(right, left, text)
+    if isinstance(node, ast.Sub) and right.complement:
+        return right  # what is left of the memory beside the other part of it
     # something less the amount is what remains of it, something divided by it is no amount of it
     return Symbol(text)
 

@@ -48,9 +48,17 @@ def allocates(name: str) -> bool:
     )
 
 
-def reads_dict(name: str) -> bool:
-    """Whether it asks for something by its name."""
-    return name in _READS_DICT
+def asks_by_name(name: str, positional: list[Values]) -> bool:
+    """Whether it asks for something by its name: `d.get("x")`, `getattr(o, "x")`, `get_extra("x", default)`."""
+    if name in _READS_DICT:
+        return True
+    first = positional[0] if len(positional) == 2 else ()
+    return (
+        name.startswith("get_")
+        and len(first) == 1
+        and isinstance(first[0], Const)
+        and isinstance(first[0].value, str)
+    )
 
 
 def of_sequences(name: str, arguments: list[Values], text: str) -> Values | None:

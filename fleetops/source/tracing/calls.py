@@ -110,7 +110,9 @@ class Calls(Expressions):
             return (size,)
         if name == "getattr" and (member := self._member_by_name(frame, node, positional)):
             return member
-        if builtin_calls.reads_dict(name) and (held := self._asked_by_name(frame, node, name, positional)):
+        if builtin_calls.asks_by_name(name, positional) and (
+            held := self._asked_by_name(frame, node, name, positional)
+        ):
             return held
         if isinstance(node.func, ast.Attribute):
             return self._on_container(frame, node, node.func, arguments)
@@ -157,8 +159,13 @@ class Calls(Expressions):
     def override(self, frame: Frame, node: ast.AST, values: Values) -> None:
         """The flag's own field is written: nothing new where it is given its own value, or switched off."""
         amounts = amounts_in(values)
-        held = [one.amount for one in self.machine.fields[self.machine.flag]]
-        if amounts and all(amount in held for amount in amounts) and len(amounts) == len(values):
+        held = [
+            one.amount
+            for one in self.machine.fields[self.machine.flag]
+            if one.owner in (None, *self.machine.declared)
+        ]
+        others = [one for one in values if not isinstance(one, Amount | Symbol) and one != Const(None)]
+        if amounts and all(amount in held for amount in amounts) and not others:
             return
         place = (frame.module.file, getattr(node, "lineno", 0))
         if place in self.machine.applied:
@@ -172,9 +179,8 @@ class Calls(Expressions):
 
     def is_declared_on(self, owner: Value) -> bool:
         """Whether this may be the object that holds the flag itself."""
-        declared = [one.owner for one in self.machine.fields.get(self.machine.flag, ()) if one.owner]
         if isinstance(owner, Object):
-            return any(self.program.related(owner.of, one) for one in declared)
+            return any(self.program.related(owner.of, one) for one in self.machine.declared)
         return isinstance(owner, Symbol)
 
     def _asked_by_name(self, frame: Frame, node: ast.Call, name: str, positional: list[Values]) -> Values:
@@ -194,6 +200,9 @@ class Calls(Expressions):
             ):
                 return held
         default = positional[2:3] if name == "getattr" else positional[1:2]
+        if default and keys and isinstance(keys[0], Const) and (kept := amounts_in(default[0])):
+            self.machine.notes.append(f"{keys[0].value} may take its place where it is set")
+            return tuple(kept)
         if name == "get" and isinstance(node.func, ast.Attribute):
             for table in self.evaluate(frame, node.func.value):
                 if isinstance(table, Table) and keys and isinstance(keys[0], Const):
@@ -448,9 +457,9 @@ class Calls(Expressions):
     def _construct(self, frame: Frame, node: ast.Call, of: Class, arguments: Arguments) -> Values:
         made = Object(of, self.machine.path)
         given = amounts_in(union(*arguments[0], *arguments[1].values()))
-        declared = [one.owner for one in self.machine.fields.get(self.machine.flag, ()) if one.owner]
-        if self.machine.flag in arguments[1] and any(self.program.related(of, one) for one in declared):
-            self.override(frame, node, arguments[1][self.machine.flag])
+        written = arguments[1].get(self.machine.flag, ())
+        if amounts_in(written) and any(self.program.related(of, one) for one in self.machine.declared):
+            self.override(frame, node, written)
         start = self.program.method(of, "__init__")
         if not given and (start is None or start not in self.machine.interesting):
             return (made,)
@@ -521,13 +530,14 @@ class Calls(Expressions):
             if taken.site is None:
                 name = frame.function.owner.name if frame.function and frame.function.owner else frame.title
                 place = Site(
-                    frame.module,
-                    node.lineno,
-                    written(node),
-                    name,
-                    self.machine.path,
-                    self.machine.guards,
-                    self.machine.loops,
+                    module=frame.module,
+                    line=node.lineno,
+                    text=written(node),
+                    name=name,
+                    path=self.machine.path,
+                    guards=self.machine.guards,
+                    loops=self.machine.loops,
+                    root=self.machine.root,
                 )
                 taken = replace(taken, site=place)
             self.machine.allocations.append(self.machine.met(taken, step, frame, ALONE if alone else ""))

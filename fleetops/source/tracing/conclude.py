@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleetops.model.proof import ALWAYS, Explanation, Place, Pool, Scope, Unit
+from fleetops.source.tracing.builtin_calls import allocates
 from fleetops.source.tracing.calls import ALONE
 from fleetops.source.tracing.declared import Declaration
-from fleetops.source.tracing.definitions import Function
+from fleetops.source.tracing.definitions import Function, last_name
 from fleetops.source.tracing.engine_checks import find_check
 from fleetops.source.tracing.machine import Machine, Met
 from fleetops.source.tracing.reach import Reach, Way
@@ -55,7 +56,7 @@ class Conclusion:
             scope_why=why,
             check=find_check(self._ordered_checks(), self.machine.program),
             unproven_because=None if proven else self._because(taken),
-            notes=tuple(dict.fromkeys(self.notes)),
+            notes=tuple(dict.fromkeys((*self.notes, *self.machine.notes))),
             tree_sha256=tree.digest,
         )
 
@@ -69,7 +70,23 @@ class Conclusion:
             if one.why != ALONE and any(under.counts_bytes for under in one.amount.over)
         }
         found = [one for one in found if one.why != ALONE or one.amount.site not in rows]
-        return found or [one for one in self.machine.limits if one.amount.site is not None]
+        # What is derived from a pool's size by other means beside the pool itself (a table for each request) is none.
+        clear = {
+            one.amount.site for one in found if one.why != ALONE and not unit_of(one.amount, one.step.text)[1]
+        }
+        found = [
+            one for one in found if one.amount.site not in clear or not unit_of(one.amount, one.step.text)[1]
+        ]
+        return found or [one for one, _ in self.machine.checks if self._is_limit(one)]
+
+    def _is_limit(self, one: Met) -> bool:
+        """An amount that something is compared with before more is allocated, piece by piece."""
+        if one.amount.site is None or one.function is None:
+            return False
+        return any(
+            isinstance(node, ast.Call) and allocates(last_name(node.func))
+            for node in ast.walk(one.function.node)
+        )
 
     def _default(self) -> Any:
         known = [
@@ -119,6 +136,8 @@ class Conclusion:
         if multiplied:
             return "unknown", f"{_at(one)}: it has been multiplied by {multiplied[0]}", None
         ways = self.reach.ways(one.root) if one.root else []
+        if not ways and one.amount.site and one.amount.site.root:
+            ways = self.reach.ways(one.amount.site.root)
         ways = [way for way in ways if way.sure] or ways
         way = next((way for way in ways if way.per_rank and not way.restricted), ways[0] if ways else None)
         if any(power < -1 for _, power in one.amount.parallel):
@@ -313,20 +332,22 @@ def _place(one: Met) -> tuple[Any, ...]:
 
 
 def _excludes(one: Met, other: Met) -> bool:
-    """Whether no run can build both: different branches of one test, or different callees of one call."""
-    if one.amount.site is None or other.amount.site is None:
+    """Whether no run can build both: different ways of one test, or different callees of one call."""
+    first, second = one.amount.site, other.amount.site
+    if first is None or second is None:
         return False
-    branches: dict[tuple[tuple[Call, ...], int], bool] = {
-        (guard.path, id(guard.node)): guard.branch for guard in one.amount.site.guards
-    }
-    if any(
-        branches.get((guard.path, id(guard.node)), guard.branch) is not guard.branch
-        for guard in other.amount.site.guards
-    ):
-        return True
-    for first, second in zip(one.amount.site.path, other.amount.site.path, strict=False):
-        if first != second:
-            return first.node is second.node
+    ways = {(guard.path, guard.text): guard.branch for guard in first.guards}
+    kinds = {(guard.path, guard.subject) for guard in first.guards if guard.branch and guard.subject}
+    for guard in second.guards:
+        if ways.get((guard.path, guard.text), guard.branch) is not guard.branch:
+            return True
+        # a thing is of one class: of two classes that it is tested for, only one is its own
+        same = (guard.path, guard.text) in ways
+        if guard.branch and not same and (guard.path, guard.subject) in kinds:
+            return True
+    for here, there in zip(first.path, second.path, strict=False):
+        if here != there:
+            return here.node is there.node
     return False
 
 

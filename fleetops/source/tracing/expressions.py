@@ -327,13 +327,14 @@ class Expressions(ABC):
         elif made.site is None:
             name = frame.function.owner.name if frame.function and frame.function.owner else frame.title
             site = Site(
-                frame.module,
-                node.lineno,
-                written(node),
-                name,
-                self.machine.path,
-                self.machine.guards,
-                self.machine.loops,
+                module=frame.module,
+                line=node.lineno,
+                text=written(node),
+                name=name,
+                path=self.machine.path,
+                guards=self.machine.guards,
+                loops=self.machine.loops,
+                root=self.machine.root,
             )
             made = replace(made, site=site)
         return made.after(step) if made != before else made
@@ -385,7 +386,11 @@ class Expressions(ABC):
             if verdict is None or verdict is branch:
                 with self.branch(frame, node, node.test, branch=branch):
                     found.append(self.evaluate(frame, value))
-        if len(found) == 2 and found[0] != found[1] and self.tests_rank(frame, node.test):
+        if (
+            len(found) == 2
+            and set(amounts_in(found[0])) != set(amounts_in(found[1]))
+            and self.tests_rank(frame, node.test)
+        ):
             place = f"{frame.module.file}:{node.lineno}"
             found = [limited(values, place) for values in found]
         return _one_or_all(union(*found))

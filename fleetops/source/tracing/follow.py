@@ -4,7 +4,7 @@ import ast
 from dataclasses import dataclass, field, replace
 
 from fleetops.source.tracing.declared import Declaration
-from fleetops.source.tracing.definitions import Function, last_name
+from fleetops.source.tracing.definitions import Function, Module, last_name
 from fleetops.source.tracing.machine import Field, Machine
 from fleetops.source.tracing.reach import Mention, Reach
 from fleetops.source.tracing.statements import Statements
@@ -12,6 +12,7 @@ from fleetops.source.tracing.values import Amount, Step, amounts_in
 
 _UP = 4
 _MOST_ROOTS = 160
+_TRIED = 24  # functions that read what a converted amount was stored in
 _COMMON = 40  # a name that more files than this mention says too little to be looked for by itself
 
 
@@ -35,6 +36,7 @@ class Follower:
                 step = Step(one.module, one.line, one.text, "declaration")
                 amount = Amount(trail=(step,))
                 self.machine.fields.setdefault(flag, []).append(Field(flag, amount, one.owner))
+        self.machine.declared = tuple(held.owner for held in self.machine.fields[flag] if held.owner)
         self._chase(flag)
         self._settle()
         if self._applied():
@@ -76,17 +78,29 @@ class Follower:
                 continue
             known.append(new)
             self._learn()
-            self._chase(new.name)
+            self._chase(new.name, new.amount)
 
     def _is_allocated(self, amount: Amount) -> bool:
         return any(one.amount.site == amount.site for one in self.machine.allocations)
 
-    def _chase(self, name: str) -> None:
-        """Run every live function that mentions it."""
-        for module in self.machine.program.modules_mentioning(name):
+    def _chase(self, name: str, amount: Amount | None = None) -> None:
+        """Run every function that reads it; an amount that has been converted only until something is allocated by it."""
+        tried = 0
+        for module in self._nearest(name, amount):
             for function in module.functions_mentioning(name):
-                if _reads(function, name):
-                    self._run_around(function)
+                if not _reads(function, name):
+                    continue
+                if amount is not None and amount.site is not None:
+                    tried += 1
+                    if tried > _TRIED or self._is_allocated(amount):
+                        return
+                self._run_around(function)
+
+    def _nearest(self, name: str, amount: Amount | None) -> list[Module]:
+        """The file that it was stored in first: what allocates by it mostly stands close by."""
+        modules = list(self.machine.program.modules_mentioning(name))
+        here = {step.module for step in amount.trail[-1:]} if amount else set()
+        return sorted(modules, key=lambda one: one not in here)
 
     def _run_around(self, function: Function) -> None:
         for root in self._raised(function, _UP):
@@ -159,7 +173,7 @@ class Follower:
     def _forget(self, root: Function) -> None:
         """It is followed anew: what it met before would count twice."""
         machine = self.machine
-        for met in (machine.allocations, machine.losses, machine.overrides, machine.limits):
+        for met in (machine.allocations, machine.losses, machine.overrides):
             met[:] = [one for one in met if one.root is not root]
         machine.checks[:] = [(one, node) for one, node in machine.checks if one.root is not root]
 
@@ -177,6 +191,7 @@ class Follower:
                 self._run_around(mention.caller)
 
 
+_ASKS = frozenset({"get", "getattr", "pop", "setdefault", "get_extra_config_value", "setattr", "__setattr__"})
 _WRITES = frozenset({"replace", "_replace", "evolve", "model_copy"})
 
 
@@ -191,17 +206,25 @@ def _reads(function: Function, name: str) -> bool:
             if isinstance(node.slice, ast.Constant) and node.slice.value == name:
                 return True
         elif isinstance(node, ast.Call):
-            if last_name(node.func) in {
-                "get",
-                "getattr",
-                "pop",
-                "setdefault",
-                "get_extra_config_value",
-            } and any(isinstance(one, ast.Constant) and one.value == name for one in node.args):
+            if _call_reads(node, name):
                 return True
         elif isinstance(node, ast.Name) and node.id == name and name in function.module.assigns:
             return True
     return False
+
+
+def _call_reads(node: ast.Call, name: str) -> bool:
+    called = last_name(node.func)
+    if (called in _WRITES or called[:1].isupper() or called == "cls") and any(
+        one.arg == name for one in node.keywords
+    ):
+        return True
+    constants = [
+        one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    ]
+    if called in {"exec", "eval"}:
+        return any(name in text for text in constants)
+    return called in _ASKS and name in constants
 
 
 def _covers(known: Field, new: Field) -> bool:

@@ -65,16 +65,17 @@ class Machine:
     """One flag being followed through one program.
 
     Attributes:
-        flag: the field's name; `owners`: the classes that declare it.
+        flag: the field's name; `declared`: the classes that declare it.
         state: attributes of objects under construction.
         interesting: functions whose calls are followed even without the value among their arguments.
         applied: writes of the flag's own field that have been taken into account, by file and line.
-        allocations, limits, losses, checks, overrides: what was met; `found`: fields that were stored.
+        allocations, losses, checks, overrides: what was met; `found`: fields that were stored.
         results: of functions that have nothing to do with the value; `allocated`: amounts that memory was taken for.
     """
 
     program: Program
     flag: str
+    declared: tuple[Class, ...] = ()
     state: dict[tuple[Object, str], Values] = field(default_factory=dict)
     fields: dict[str, list[Field]] = field(default_factory=dict)
     interesting: set[Function] = field(default_factory=set)
@@ -85,11 +86,11 @@ class Machine:
     stack: list[Function] = field(default_factory=list)
     applied: set[tuple[str, int]] = field(default_factory=set)
     allocations: list[Met] = field(default_factory=list)
-    limits: list[Met] = field(default_factory=list)
     losses: list[Met] = field(default_factory=list)
     checks: list[tuple[Met, ast.Compare]] = field(default_factory=list)
     overrides: list[Met] = field(default_factory=list)
     found: list[Field] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     results: dict[Any, Values] = field(default_factory=dict)
     allocated: set[tuple[Site, tuple[Call, ...]]] = field(default_factory=set)
     budget: int = 400_000

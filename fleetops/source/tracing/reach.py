@@ -127,7 +127,7 @@ class Reach:
         """Where a process begins right here, or where the ways to here have been found before."""
         begins = self._begins(target)
         if begins is not None:
-            return [Way(target.name, begins, places, all(one.sure for one in places))]
+            return [Way(_title(target), begins, places, all(one.sure for one in places))]
         return [
             Way(
                 way.begins, way.per_rank, (*way.places, *places), way.sure and all(one.sure for one in places)
@@ -137,9 +137,11 @@ class Reach:
 
     def _begins(self, target: Target) -> bool | None:
         """True where a rank's process begins, False where another of the server's does, else None."""
+        if isinstance(target, Variable):
+            return None
         names = {target.name}
         if isinstance(target, Function) and target.owner:
-            names.add(target.owner.name)
+            names = {f"{target.owner.name}.{target.name}", f"{target.owner.name}.*"}
         if names & set(self.program.package.per_rank):
             return True
         return False if names & set(self.program.package.per_server) else None
@@ -267,6 +269,10 @@ def _unsure(mention: Mention) -> Mention:
         sure=False,
         ranks=mention.ranks,
     )
+
+
+def _title(target: Target) -> str:
+    return target.title if isinstance(target, Function) else target.name
 
 
 def _inside(outer: Function, name: str) -> Iterator[Mention]:

@@ -424,7 +424,8 @@ def _named(value: Value, name: str) -> Value:
 def _limit(first: dict[Any, Values], second: dict[Any, Values], place: str) -> None:
     """What differs between two ways that ranks go is not given to all of them."""
     for key in set(first) | set(second):
-        if first.get(key) != second.get(key):
+        amounts = [set(amounts_in(one.get(key, ()))) for one in (first, second)]
+        if amounts[0] != amounts[1]:
             for one in (first, second):
                 if key in one:
                     one[key] = limited(one[key], place)

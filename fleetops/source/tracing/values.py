@@ -80,6 +80,20 @@ class Guard:
     def __hash__(self) -> int:
         return hash((self.path, id(self.node), self.branch))
 
+    @property
+    def text(self) -> str:
+        """The test as it is written: the same test is the same wherever it stands."""
+        return ast.unparse(self.test)
+
+    @property
+    def subject(self) -> str:
+        """What an `isinstance` test is about; "" for another test."""
+        test = self.test
+        is_kind = (
+            isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
+        )
+        return ast.unparse(test.args[0]) if is_kind and isinstance(test, ast.Call) and test.args else ""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -87,7 +101,8 @@ class Site:
 
     Attributes:
         name: of the class or function around it.
-        path: the calls that led there; guards: the branches taken on the way; loops: those around it.
+        path: the calls that led there; guards: the branches taken on the way; loops: those around it;
+            root: the function from which it was followed.
     """
 
     module: Module
@@ -97,6 +112,7 @@ class Site:
     path: tuple[Call, ...] = field(compare=False, default=())
     guards: tuple[Guard, ...] = field(compare=False, default=())
     loops: tuple[Call, ...] = field(compare=False, default=())
+    root: Function | None = field(compare=False, default=None)
 
 
 @dataclass(frozen=True)
