@@ -24,6 +24,7 @@ umask 077
 folder=$1 run=$2 log=$3 settings=$4 engine=$5; shift 5
 base=$folder/$run
 mkdir -p "$folder" /run/fleetops/claims "${log%/*}" || exit 1
+find "$folder" -type f -mtime +30 -delete 2> /dev/null
 mkdir "/run/fleetops/claims/$run.start-guard" 2>/dev/null || { echo 'this guard was submitted before' >&2; exit 76; }
 set -C
 : > "$log" || exit 1
