@@ -89,10 +89,14 @@ def explained(
 
 
 def explain_with(cache: ProofCache) -> Explain:
-    """Read the source on the node; what was proven of the very same source before costs one round trip for all flags."""
+    """Read the source on the node; what was proven of the very same source before costs one round trip for all flags.
 
-    def explain(ask: Ask, source: EngineSource, flags: Sequence[str]) -> Mapping[str, Explanation]:
+    It is read as root, as whom the service is started.
+    """
+
+    def explain(ask_plainly: Ask, source: EngineSource, flags: Sequence[str]) -> Mapping[str, Explanation]:
         files: Files = {}
+        ask = _as_root(ask_plainly)
         now = read_digest(ask, source.folder)
         of = package(source.engine)
         return {
@@ -105,6 +109,10 @@ def explain_with(cache: ProofCache) -> Explain:
     return explain
 
 
+def _as_root(ask: Ask) -> Ask:
+    return lambda command: ask(replace(command, root=True))
+
+
 def source_to_run(situation: Situation, profile: Profile, ask: Ask) -> Running:
     """The package that the profile's command would import, as its own interpreter says, where that can be asked.
 
@@ -112,7 +120,8 @@ def source_to_run(situation: Situation, profile: Profile, ask: Ask) -> Running:
     node cannot be asked.
     """
     found = _found(situation, profile, ask)
-    named = situation.observation.node.source
+    node = situation.observation.node
+    named = node.source if node.engine == profile.engine else ""
     told = " ".join(profile.command)
     if not is_interpreter(profile.command):
         note = f"`{told}` is a wrapper that cannot be asked what it imports"
@@ -135,7 +144,8 @@ def _otherwise(
     """The interpreter imports something else than what was found, or nothing."""
     told, package = " ".join(profile.command), profile.engine
     if imported and not named:
-        return Running(source=_located(package, imported, ask))
+        located = _located(package, imported, ask)
+        return Running(source=located, doubt="" if located else f"{imported} holds no package {package}")
     if imported:
         return Running(
             doubt=f"the inventory's source is {named}, and `{told}` would import {package} from {imported}"
@@ -148,17 +158,17 @@ def _otherwise(
 
 
 def _found(situation: Situation, profile: Profile, ask: Ask) -> EngineSource | None:
-    """The package as the facts have it; asked for where the facts are about another engine's."""
+    """The package as the facts have it; looked for as root where they are about another engine's, or have none."""
     node = situation.observation.node
     if node.engine != profile.engine:
         return _located(profile.engine, "", ask)
-    found = situation.observation.node_facts.get(ENGINE_SOURCE)
-    return None if isinstance(found, Missing) else found
+    found = situation.observation.node_facts.value(ENGINE_SOURCE)
+    return found or _located(profile.engine, node.source, ask)
 
 
 def _located(package: str, folder: str, ask: Ask) -> EngineSource | None:
     fact = engine_source.fact(package, folder)
-    found = fact.read(ask(fact.command))
+    found = fact.read(_as_root(ask)(fact.command))
     return None if isinstance(found, Missing) else found
 
 
@@ -203,7 +213,7 @@ def read_model_config(profile: Profile, ask: Ask) -> Mapping[str, Any] | None:
     given = profile.environment
     home = given.get("HF_HOME")
     fact = model_config.fact(profile.model, given.get("HF_HUB_CACHE") or (f"{home}/hub" if home else ""))
-    found = fact.read(ask(replace(fact.command, root=True)))
+    found = fact.read(_as_root(ask)(fact.command))
     return None if isinstance(found, Missing) else found.config
 
 

@@ -1,15 +1,18 @@
 """A number is never carried from one engine to another: vLLM's source is read for vLLM's flag, whatever the profile says."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from local_session import LocalSession
-from node_scenes import profile
+from node_scenes import NODE, profile
 from proof_scenes import launching
 
 from fleetops.fleet.prove import explain_with, prove
 from fleetops.model.fleet import Flag
+from fleetops.playbook.load import shipped_playbook
+from fleetops.playbook.plan import make_plan
 from fleetops.steps import all_steps
 from fleetops.steps.support.base import Situation
 from fleetops.store.proofs import Proofs
@@ -76,7 +79,8 @@ def proven_on(site: Path, unit: str, scope: str) -> Situation:
         flags=flags,
     )
     session = LocalSession()
-    return prove(launching(asked), session.run, explain_with(Proofs(None)))
+    node = replace(NODE, engine="vllm")
+    return prove(launching(asked, node=node), session.run, explain_with(Proofs(None)))
 
 
 def planned(situation: Situation):
@@ -97,3 +101,14 @@ def test_vllms_own_meaning_is_proven(site):
     step = planned(proven_on(site, "GiB", "total"))
     assert step.blocked == ""
     assert step.detail == "kv_offloading_size: GiB total, proven"
+
+
+def test_a_launch_of_an_engine_that_is_only_read_ends_at_its_plan_with_the_reason(site):
+    plan = make_plan(shipped_playbook("launch"), proven_on(site, "GiB", "total"))
+    assert plan.first_obstacle.guard == "engine"
+    assert "which fleetops does not launch yet" in plan.first_obstacle.blocked
+
+
+def test_the_contradiction_is_what_ends_it_first(site):
+    plan = make_plan(shipped_playbook("launch"), proven_on(site, "GB", "per-rank"))
+    assert plan.first_obstacle.guard == "proof"

@@ -88,6 +88,13 @@ def test_where_nothing_is_found_at_all_it_is_said():
     assert "finds no package sglang" in running(LocalSession(), imports=None, found=None).doubt
 
 
+def test_what_the_facts_could_not_see_is_looked_for_as_root(site):
+    package, session = site("one"), LocalSession()
+    seen = running(session, imports=package, found=None, named=str(package))
+    assert (seen.source.folder, seen.doubt) == (str(package), "")
+    assert all(command.root for command in session.ran)
+
+
 def test_an_interpreter_that_is_not_there_cannot_be_asked(site):
     package = site("one")
     seen = running(LocalSession(), imports=package, found=package, command=("python3.99",))
