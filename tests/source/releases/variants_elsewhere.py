@@ -134,8 +134,9 @@ def divided_where_it_is_read(patch: Patch) -> None:
     )
 
 
-@variant("sglang-0.5.20", right="unproven")
-def divided_in_the_radix_cache_only(patch: Patch) -> None:
+@variant("sglang-0.5.20", right="per-rank GB")
+def divided_in_a_class_that_is_dead_by_now(patch: Patch) -> None:
+    """Nothing builds HiRadixCache any more since 0.5.19."""
     patch.edits[OLD_CACHE] = patch.text(OLD_CACHE).replace(
         "get_memory().hicache_size,", "get_memory().hicache_size / get_parallel().tp_size,"
     )
@@ -206,7 +207,7 @@ def one_rank_allocates_in_the_newest(patch: Patch) -> None:
     )
 
 
-@variant("sglang-0.5.23", right="unproven", names="registry.py | unified_radix_cache")
+@variant("sglang-0.5.23", right="per-rank GB | unproven")
 def opaque_tree_cache_in_the_newest(patch: Patch) -> None:
     patch.replace(
         REGISTRY,
