@@ -48,6 +48,14 @@ def allocates(name: str) -> bool:
     )
 
 
+_SHARED = re.compile(r"mmap|ftruncate|fallocate|shared_?memory|shm_open|from_file", re.IGNORECASE)
+
+
+def is_shared(text: str) -> bool:
+    """Whether what allocates makes memory that other processes may map as well."""
+    return bool(_SHARED.search(text))
+
+
 def asks_by_name(name: str, positional: list[Values]) -> bool:
     """Whether it asks for something by its name: `d.get("x")`, `getattr(o, "x")`, `get_extra("x", default)`."""
     if name in _READS_DICT:
@@ -68,7 +76,11 @@ def of_sequences(name: str, arguments: list[Values], text: str) -> Values | None
 
 
 def _bounded(arguments: list[Values], text: str) -> Values:
-    every = [one for values in arguments for one in _spread(values, alone=len(arguments) == 1)]
+    every: list[Value] = []
+    for values in arguments:
+        spread = _spread(values, alone=len(arguments) == 1)
+        amounts_here = [one for one in spread if isinstance(one, Amount)]
+        every += amounts_here or spread
     amounts = [one for one in every if isinstance(one, Amount)]
     if not amounts:
         constants = [one for one in every if isinstance(one, Const)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleetops.model.proof import ALWAYS, Explanation, Place, Pool, Scope, Unit
-from fleetops.source.tracing.builtin_calls import allocates
+from fleetops.source.tracing.builtin_calls import allocates, is_shared
 from fleetops.source.tracing.calls import ALONE
 from fleetops.source.tracing.declared import Declaration
 from fleetops.source.tracing.definitions import Function, last_name
@@ -112,7 +112,12 @@ class Conclusion:
 
     def _scope(self, taken: list[Met]) -> tuple[Scope, str, Way | None]:
         scopes: dict[Scope, tuple[str, Way | None]] = {}
-        for one in taken:
+        own = [one for one in taken if not is_shared(one.step.text)]
+        if taken and not own:
+            why = f"{_at(taken[0])}: it is memory that processes share, and which of them do is not known"
+            self.doubts.append(why)
+            return "unknown", why, None
+        for one in own:
             scope, why, way = self._scope_of(one)
             scopes.setdefault(scope, (why, way))
         if not scopes:
@@ -264,7 +269,7 @@ class Conclusion:
             for other in contexts[one.root]
             if other.amount.site and not _excludes(one, other) and _place(other) != _place(one)
         }
-        if not beside and one.amount.share == "whole":
+        if (not beside and one.amount.share == "whole") or one.step.role == "check":
             return ALWAYS
         names = " and ".join(
             sorted({name for name, _ in beside} or {one.amount.site.name if one.amount.site else ""})
@@ -275,7 +280,7 @@ class Conclusion:
     def _simultaneous(self, taken: list[Met]) -> int:
         """The most whole pools that one stack builds."""
         most = 1
-        for group in self._contexts(taken).values():
+        for group in self._contexts([one for one in taken if one.step.role != "check"]).values():
             whole = {_place(one): one for one in group if one.amount.share == "whole"}
             kept: list[Met] = []
             for one in whole.values():

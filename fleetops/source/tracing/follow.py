@@ -3,8 +3,9 @@
 import ast
 from dataclasses import dataclass, field, replace
 
+from fleetops.source.tracing.builtin_calls import is_shared
 from fleetops.source.tracing.declared import Declaration
-from fleetops.source.tracing.definitions import Function, Module, last_name
+from fleetops.source.tracing.definitions import Class, Function, Module, last_name
 from fleetops.source.tracing.machine import Field, Machine
 from fleetops.source.tracing.reach import Mention, Reach
 from fleetops.source.tracing.statements import Statements
@@ -74,19 +75,21 @@ class Follower:
                 continue
             if new.amount.site is not None and self._is_allocated(new.amount):
                 continue
-            if len(self.machine.program.files_mentioning(new.name)) > _COMMON and new.amount.site is not None:
-                continue
             known.append(new)
             self._learn()
-            self._chase(new.name, new.amount)
+            self._chase(new.name, new.amount, new.owner)
 
     def _is_allocated(self, amount: Amount) -> bool:
-        return any(one.amount.site == amount.site for one in self.machine.allocations)
+        """By memory of its own: what processes share says nothing of each."""
+        return any(
+            one.amount.site == amount.site and not is_shared(one.step.text)
+            for one in self.machine.allocations
+        )
 
-    def _chase(self, name: str, amount: Amount | None = None) -> None:
+    def _chase(self, name: str, amount: Amount | None = None, owner: Class | None = None) -> None:
         """Run every function that reads it; an amount that has been converted only until something is allocated by it."""
         tried = 0
-        for module in self._nearest(name, amount):
+        for module in self._nearest(name, amount, owner):
             for function in module.functions_mentioning(name):
                 if not _reads(function, name):
                     continue
@@ -96,11 +99,16 @@ class Follower:
                         return
                 self._run_around(function)
 
-    def _nearest(self, name: str, amount: Amount | None) -> list[Module]:
-        """The file that it was stored in first: what allocates by it mostly stands close by."""
-        modules = list(self.machine.program.modules_mentioning(name))
+    def _nearest(self, name: str, amount: Amount | None, owner: Class | None) -> list[Module]:
+        """The file that it was stored in first: what allocates by it mostly stands close by.
+
+        Of a name that very many files mention, only its own class's file: anywhere else it is another's.
+        """
+        program = self.machine.program
+        if amount is not None and amount.site is not None and len(program.files_mentioning(name)) > _COMMON:
+            return [owner.module] if owner else []
         here = {step.module for step in amount.trail[-1:]} if amount else set()
-        return sorted(modules, key=lambda one: one not in here)
+        return sorted(program.modules_mentioning(name), key=lambda one: one not in here)
 
     def _run_around(self, function: Function) -> None:
         for root in self._raised(function, _UP):

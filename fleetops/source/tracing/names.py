@@ -29,6 +29,11 @@ def symbol(text: str, name: str, package: Package) -> Symbol:
     )
 
 
+def counts_bytes(name: str) -> bool:
+    """Whether a variable's name says that it is a number of bytes, or bytes for each of something."""
+    return bool(_BYTES.search(name.lower()))
+
+
 def group_size(node: ast.expr, package: Package) -> Symbol | None:
     """`group.size()` and `group.size` of a process group, a parallel size."""
     inner = node.func if isinstance(node, ast.Call) else node

@@ -1,6 +1,7 @@
 """Who calls a function, back to where a process begins: in which process it runs, and on which ranks."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -74,8 +75,28 @@ class Reach:
         return self._ways[target]
 
     def is_live(self, target: Function) -> bool:
-        """Whether anything that the server runs leads to it."""
-        return bool(self.ways(target))
+        """Whether anything that the server runs leads to it, or its class is asked for by its name in a string."""
+        return bool(self.ways(target)) or (target.owner is not None and self._is_named(target.owner))
+
+    def _is_named(self, one: Class) -> bool:
+        """A registry's entry: `register("HostPool", "package.module", "HostPool")`."""
+        quoted = re.compile(rf"""["'](?:[\w.]+[.:])?{re.escape(one.name)}["']""")
+        return any(
+            quoted.search(line) and "__all__" not in line
+            for module in self.program.modules_mentioning(one.name)
+            for number in module.lines_mentioning(one.name)
+            for line in [module.lines[number - 1]]
+            if "(" in line
+            or module.lines[number - 1].strip().strip(",").strip("\"'") != one.name
+            or self._in_call(module, number)
+        )
+
+    def _in_call(self, module: Module, number: int) -> bool:
+        """Whether a string that stands alone on its line is a call's argument, and not an entry of `__all__`."""
+        for statement in module.body:
+            if statement.lineno <= number <= (statement.end_lineno or statement.lineno):
+                return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        return False
 
     def _search(self, start: Function) -> list[Way]:
         """By names that can only mean what they lead to; by methods' names alone only where that finds nothing."""

@@ -10,6 +10,7 @@ from fleetops.source.tracing.calls import Calls
 from fleetops.source.tracing.definitions import Class, Function, FunctionNode, last_name
 from fleetops.source.tracing.expressions import amounts_in, elements, limited, parameters, written
 from fleetops.source.tracing.machine import Field, Frame
+from fleetops.source.tracing.names import counts_bytes
 from fleetops.source.tracing.values import (
     Amount,
     Const,
@@ -251,6 +252,12 @@ class Statements(Calls):
                 other = owner.other if key is not None else union(owner.other, values)
                 frame.names[target.value.id] = (Table(tuple(items.items()), other),)
                 return
+        if isinstance(target.value, ast.Name) and amounts_in(values) and not isinstance(key, str):
+            # a list whose item at some place it becomes
+            before = frame.names.get(target.value.id, ())
+            items = union(*(elements(one) for one in before), values)
+            frame.names[target.value.id] = (Each(items, target.value.id),)
+            return
         if key == self.machine.flag and last_name(target.value) in {"__dict__", "vars"}:
             self.override(frame, target, values)
             return
@@ -418,7 +425,7 @@ def _named(value: Value, name: str) -> Value:
     if _IS_PAGE.search(name):
         return Symbol(name)
     terms = value.terms | ({value.text} if value.terms else frozenset())
-    return replace(value, text=name, terms=terms)
+    return replace(value, text=name, terms=terms, counts_bytes=value.counts_bytes or counts_bytes(name))
 
 
 def _limit(first: dict[Any, Values], second: dict[Any, Values], place: str) -> None:

@@ -15,6 +15,8 @@ _FACTORS: dict[Fraction, Unit] = {
 }
 _MEMORY = re.compile(r"memory|mem($|_)|available|capacity_bytes|total_gpu|free_gpu|bytes", re.IGNORECASE)
 _PAGES = re.compile(r"page|block_size|chunk|align", re.IGNORECASE)
+# So many of something over the bytes that so many take: bytes for each.
+_COUNTS = re.compile(r"(^|[._])(num|n|total)_\w*(blocks|pages|tokens|slots|chunks)$")
 _BLOCKS = re.compile(r"block", re.IGNORECASE)
 _BYTES = re.compile(r"bytes|uint8|mmap|bytearray|ftruncate|nbytes", re.IGNORECASE)
 
@@ -36,7 +38,7 @@ def unit_of(amount: Amount, allocation: str) -> tuple[Unit, str]:
         return "ratio", ""
     if strange:
         return "unknown", f"it is divided by {strange[0].text}, which is not shown to count bytes"
-    if times:
+    if times and not (bytes_below and all(_COUNTS.search(one.text) for one in times)):
         return "unknown", f"it is multiplied by {times[0].text}"
     if factor in _FACTORS:
         if amount.over and not bytes_below:
