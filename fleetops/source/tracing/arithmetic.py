@@ -98,7 +98,9 @@ def _amount_second(node: ast.operator, left: Value, right: Amount, text: str) ->
 def _moved(amount: Amount, other: Value, text: str) -> Amount:
     """A sum. Once the number has become an amount, what is added is padding; before, it changes what was asked."""
     step = number(other)
-    if isinstance(other, Amount | Symbol) and not amount.is_bare:
+    if isinstance(other, Amount):
+        return replace(amount, moved=(*amount.moved, text))
+    if isinstance(other, Symbol) and not amount.is_bare:
         return amount
     if (step is not None and abs(step) <= 1) or not amount.is_bare:
         return amount
@@ -197,9 +199,7 @@ def _unit_in(node: ast.operator, left: Value, right: Value) -> Fraction:
 
 def _is_pure(value: Value) -> bool:
     """A constant, or nothing but parallel sizes."""
-    return number(value) is not None or (
-        isinstance(value, Symbol) and bool(value.parallel) and not value.mixed
-    )
+    return number(value) == 1 or (isinstance(value, Symbol) and bool(value.parallel) and not value.mixed)
 
 
 def _common(first: Symbol | None, second: Symbol | None) -> tuple[tuple[str, int], ...]:

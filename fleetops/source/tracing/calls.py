@@ -10,6 +10,7 @@ from fleetops.source.tracing.definitions import Class, Function, last_name
 from fleetops.source.tracing.expressions import Expressions, amounts_in, elements, parameters, written
 from fleetops.source.tracing.machine import Field, Frame
 from fleetops.source.tracing.ranks import decorator_tests_rank
+from fleetops.source.tracing.decorators import changing_decorator
 from fleetops.source.tracing.values import (
     Amount,
     Call,
@@ -144,7 +145,7 @@ class Calls(Expressions):
                     for amount in amounts_in(values):
                         self.hold(Field(key.value, amount))
                     return bool(amounts_in(values))
-        if name in {"replace", "_replace", "evolve", "model_copy"} and flag in keywords:
+        if name in {"replace", "_replace", "evolve", "model_copy", "update"} and flag in keywords:
             self.override(frame, node, keywords[flag])
             return True
         if name in {"exec", "eval"} and any(
@@ -164,6 +165,8 @@ class Calls(Expressions):
             for one in self.machine.fields[self.machine.flag]
             if one.owner in (None, *self.machine.declared)
         ]
+        if all(isinstance(one, Symbol) and one.parameter == self.machine.flag for one in values):
+            return  # its own value, by a parameter of its name
         others = [one for one in values if not isinstance(one, Amount | Symbol) and one != Const(None)]
         if amounts and all(amount in held for amount in amounts) and not others:
             return
@@ -230,6 +233,13 @@ class Calls(Expressions):
                     more = union(*(elements(one) for one in given)) if func.attr == "extend" else given
                     frame.names[func.value.id] = (Each(union(owner.item, more), owner.name),)
                 return (Const(None),)
+        if (
+            func.attr == "update"
+            and self.machine.flag in keywords
+            and not amounts_in(keywords[self.machine.flag])
+        ):
+            self.override(frame, node, keywords[self.machine.flag])
+            return (Const(None),)
         if func.attr == "update" and amounts_in(given):
             for value in given:
                 if isinstance(value, Table):
@@ -328,6 +338,11 @@ class Calls(Expressions):
             this = next(iter(_objects(arguments[0][0])), None)  # `Base.method(self, ...)`
             if this is not None:
                 arguments = (arguments[0][1:], arguments[1])
+        if matters and (changed := changing_decorator(target.node, target.module, self.program)):
+            for amount in amounts_in(given):
+                self.lose(
+                    frame, node, amount, f"{target.title} is changed by {changed}, which cannot be followed"
+                )
         bound = self.bind(frame, target, this, arguments, callee.scope)
         with self._decorated(frame, node, target):
             found = self._followed(target, this, bound) if matters else self._looked_at(target, this, bound)
@@ -463,11 +478,23 @@ class Calls(Expressions):
         start = self.program.method(of, "__init__")
         if not given and (start is None or start not in self.machine.interesting):
             return (made,)
+        self._must_be_plain(frame, node, of, start, given)
         if start is None:
             self._fields(frame, node, made, arguments)
         else:
             self.run(start, made, self.bind(frame, start, made, arguments))
         return (made,)
+
+    def _must_be_plain(
+        self, frame: Frame, node: ast.Call, of: Class, start: Function | None, given: list[Amount]
+    ) -> None:
+        """A class that is made or changed by something else is not what its statement says."""
+        changed = changing_decorator(of.node, of.module, self.program)
+        changed = changed or (changing_decorator(start.node, start.module, self.program) if start else "")
+        if self.program.method(of, "__new__") and not changed:
+            changed = "__new__"
+        for amount in given if changed else ():
+            self.lose(frame, node, amount, f"{of.name} is changed by {changed}, which cannot be followed")
 
     def _fields(self, frame: Frame, node: ast.Call, made: Object, arguments: Arguments) -> None:
         """A dataclass or the like: its annotated names are its parameters."""
@@ -502,7 +529,8 @@ class Calls(Expressions):
             if isinstance(callee, Space):
                 return (Symbol(text),)
             return (replace(names.symbol(text, name, self.program.package)),)
-        if isinstance(callee, Foreign | Symbol) and builtin_calls.keeps(name):
+        alone = all(amounts_in(one) or all(isinstance(value, Const) for value in one) for one in positional)
+        if isinstance(callee, Foreign | Symbol) and builtin_calls.keeps(name) and (alone or name == "cast"):
             return tuple(one for one in given if amounts_in((one,)))
         if builtin_calls.only_looks(name):
             return (Symbol(text),)
@@ -524,9 +552,11 @@ class Calls(Expressions):
         alone = any(
             isinstance(one, Amount) or (isinstance(one, Several) and len(one.items) == 1) for one in first
         )
+        told = [value for one in node.keywords for value in self.evaluate(frame, one.value)]
+        by_rank = any(isinstance(one, Symbol) and one.rank_test for one in told)
         for amount in amounts:
             step = self.machine.step(frame, node, "allocation", "allocates", written(node))
-            taken = amount
+            taken = replace(amount, ranks=f"{frame.module.file}:{node.lineno}") if by_rank else amount
             if taken.site is None:
                 name = frame.function.owner.name if frame.function and frame.function.owner else frame.title
                 place = Site(

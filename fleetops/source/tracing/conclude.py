@@ -13,7 +13,7 @@ from fleetops.source.tracing.definitions import Function, last_name
 from fleetops.source.tracing.engine_checks import find_check
 from fleetops.source.tracing.machine import Machine, Met
 from fleetops.source.tracing.reach import Reach, Way
-from fleetops.source.tracing.replaced import replaced_definitions
+from fleetops.source.tracing.replaced import dynamic_attributes, replaced_definitions
 from fleetops.source.tracing.units import unit_of
 from fleetops.source.tracing.values import Amount, Call, Guard, Step
 
@@ -181,6 +181,15 @@ class Conclusion:
             place = restricted[0].restricted
             where = f"{place.module.file}:{place.ranks}" if place else ""
             return "unknown", f"{where}: only some ranks get there", way
+        started = [way.starts for way in ways if way.starts]
+        if started and not any(way.per_rank for way in ways):
+            place = started[0]
+            where = f"{place.module.file}:{place.line}" if place else ""
+            return (
+                "unknown",
+                f"{where}: it runs in a process that is started there, and how many there are is not known",
+                way,
+            )
         elsewhere = next((way for way in ways if not way.per_rank and way.sure), None)
         if elsewhere and any(way.per_rank and way.sure for way in ways):
             place = elsewhere.places[0] if elsewhere.places else None
@@ -215,6 +224,10 @@ class Conclusion:
         for one in self.machine.losses:
             if one.amount.is_bare:
                 self.doubts.append(f"{_at(one)}: {one.why}")
+        if not taken:
+            self.doubts += self.machine.program.broken.values()
+        self.doubts += [one.converts for one in self.declared if one.converts]
+        self.doubts += dynamic_attributes(self.machine.declared, flag)
         if not taken and not self.doubts:
             for one in self.machine.losses:
                 self.doubts.append(f"{_at(one)}: {one.why}")

@@ -20,6 +20,7 @@ class Declaration:
     Attributes:
         owner: the class whose field it is; None for an option or a table's entry.
         default: as a literal; `known` False where it is none that can be told.
+        converts: where the command line turns what is typed into something else, and by what.
         rank: how surely it is the flag and not just a field of that name: the least is best.
     """
 
@@ -30,6 +31,7 @@ class Declaration:
     default: Any
     known: bool
     rank: int
+    converts: str = ""
 
 
 def declarations(flag: str, program: Program) -> list[Declaration]:
@@ -140,8 +142,21 @@ def _option_modules(flag: str, program: Program) -> list[Declaration]:
                 target = program.expression(module, default.value)
                 owner = target if isinstance(target, Class) else None
             text = module.lines[node.lineno - 1].strip()
-            found.append(Declaration(module, node.args[0].lineno, text, owner, value, known, 5))
+            converts = _conversion(node, module)
+            found.append(Declaration(module, node.args[0].lineno, text, owner, value, known, 5, converts))
     return found
+
+
+_PLAIN_TYPES = frozenset(
+    {"int", "float", "str", "bool", "Optional", "optional_type", "nullable_str", "loads"}
+)
+
+
+def _conversion(node: ast.Call, module: Module) -> str:
+    given = next((one.value for one in node.keywords if one.arg == "type"), None)
+    if given is None or last_name(given) in _PLAIN_TYPES:
+        return ""
+    return f"{module.file}:{given.lineno}: the command line converts it by {ast.unparse(given)}"
 
 
 def _option_calls(module: Module, spelled: set[str]) -> Iterator[ast.Call]:

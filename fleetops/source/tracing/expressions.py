@@ -335,6 +335,9 @@ class Expressions(ABC):
                 guards=self.machine.guards,
                 loops=self.machine.loops,
                 root=self.machine.root,
+                multiplies=made.coefficient == 1
+                and not made.over
+                and all(names.is_count(one.text) for one in made.times),
             )
             made = replace(made, site=site)
         return made.after(step) if made != before else made
@@ -359,9 +362,11 @@ class Expressions(ABC):
                 reached.enter_context(self.branch(frame, value, value, branch=isinstance(node.op, ast.And)))
         ranks = any(isinstance(one, Symbol) and one.rank_test for values in found for one in values)
         kept = union(*found)
-        return tuple(one for one in kept if not isinstance(one, Symbol)) or (
-            Symbol(written(node), rank_test=ranks),
-        )
+        sizes = [one for one in kept if isinstance(one, Symbol) and one.parallel]
+        if sizes and not ranks:
+            return (sizes[0],)  # `tp_size or 1`
+        others = tuple(one for one in kept if not isinstance(one, Symbol))
+        return others or (Symbol(written(node), rank_test=ranks),)
 
     def _compare(self, frame: Frame, node: ast.Compare) -> Values:
         sides = [node.left, *node.comparators]

@@ -200,7 +200,7 @@ class Follower:
 
 
 _ASKS = frozenset({"get", "getattr", "pop", "setdefault", "get_extra_config_value", "setattr", "__setattr__"})
-_WRITES = frozenset({"replace", "_replace", "evolve", "model_copy"})
+_WRITES = frozenset({"replace", "_replace", "evolve", "model_copy", "update"})
 
 
 def _reads(function: Function, name: str) -> bool:
@@ -230,6 +230,12 @@ def _call_reads(node: ast.Call, name: str) -> bool:
     constants = [
         one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)
     ]
+    if (
+        called in {"setattr", "__setattr__"}
+        and len(node.args) > 1
+        and not isinstance(node.args[-2], ast.Constant)
+    ):
+        return True
     if called in {"exec", "eval"}:
         return any(name in text for text in constants)
     return called in _ASKS and name in constants

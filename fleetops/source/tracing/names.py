@@ -14,7 +14,9 @@ _PARALLEL = re.compile(
 )
 _GROUP = re.compile(r"(^|_)(tp|pp|dp|world|rank|cpu|device|parallel)_?group$")
 _BYTES = re.compile(r"bytes|itemsize|element_size|size_per_token|cell_size|bytes_per|per_token_size")
-_RANK = re.compile(r"(^|_)rank(_id|_in_group)?$|(^|_)rank_(?!for|to|by)|^get_.*rank$")
+_RANK = re.compile(
+    r"(^|_)(gpu_id|device_id|worker_id|device_index)$|(^|_)rank(_id|_in_group)?$|(^|_)rank_(?!for|to|by)|^get_.*rank$"
+)
 _RANK_TEST = re.compile(
     r"(is_|_|^)(rank_?(0|zero)|(first|last|main|driver|leader|primary|master)_?(pp_|tp_)?(rank|worker|process))"
 )
@@ -27,6 +29,14 @@ def symbol(text: str, name: str, package: Package) -> Symbol:
     return Symbol(
         text, counts_bytes=bool(_BYTES.search(name.lower())), rank_test=bool(_RANK_TEST.search(name.lower()))
     )
+
+
+_COUNT = re.compile(r"(size|pages|tokens|slots|blocks|capacity|memory|mem)\)?$")
+
+
+def is_count(text: str) -> bool:
+    """Whether it is written as a number of something that a ratio can be of."""
+    return bool(_COUNT.search(text.lower()))
 
 
 def counts_bytes(name: str) -> bool:

@@ -99,6 +99,10 @@ class Program:
 
     def lookup(self, module: Module, name: str, hops: int = _HOPS) -> Definition | None:
         """What a name at the module's level stands for; None where nothing defines it."""
+        if name in module.assigns and (name in module.classes or name in module.functions):
+            rebound = [one for one in module.assigns[name] if not isinstance(one, ast.Constant)]
+            if any(isinstance(one, ast.Call) for one in rebound):
+                return Variable(module, name)
         if name in module.functions:
             return module.functions[name]
         if name in module.classes:

@@ -17,6 +17,7 @@ from fleetops.source.tracing.ranks import decorator_tests_rank, hides_rank_test
 
 _FARTHEST = 600  # places looked at
 _CLOSE = 2  # calls away from the function, within which every caller counts
+_STARTS = frozenset({"Process", "Popen", "spawn", "remote", "SpawnProcess", "submit", "start_process"})
 _MANY = 16  # files that mention a name
 # How much farther than a caller in the same file: one in another file, one by a method's name alone.
 _ELSEWHERE, _UNSURE = 2, 3
@@ -31,6 +32,7 @@ class Mention:
         owner: the class whose body it stands in, where that is no function.
         sure: it can only mean that function (a name, `self.method`), not just some object's method of that name.
         ranks: the branch around it is taken on some ranks only, at this line.
+        starts: it starts a process with it.
     """
 
     module: Module
@@ -40,6 +42,7 @@ class Mention:
     variable: str = ""
     sure: bool = True
     ranks: int = 0
+    starts: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,11 @@ class Way:
     per_rank: bool
     places: tuple[Mention, ...] = ()
     sure: bool = True
+
+    @property
+    def starts(self) -> Mention | None:
+        """The place where a process of its own is started on the way, from which it is not known how often it runs."""
+        return None if self.per_rank else next((one for one in self.places if one.starts), None)
 
     @property
     def restricted(self) -> Mention | None:
@@ -333,6 +341,7 @@ class _Finder:
         self.owner: Class | None = None
         self.variable = ""
         self.tests: dict[str, ast.expr] = {}
+        self.starting = False
 
     def within(self, top: ast.AST, function: Function | None) -> None:
         """Look through it."""
@@ -361,6 +370,8 @@ class _Finder:
     def _block(self, statements: list[ast.stmt], ranks: int) -> None:
         for one in statements:
             self._statement(one, ranks)
+            if isinstance(one, ast.Return | ast.Raise):
+                return  # what follows is never reached
             if isinstance(one, ast.If) and not one.orelse and _ends(one.body):
                 ranks = ranks or (one.lineno if self._ranks(one.test, branch=False) else 0)
             elif isinstance(one, ast.Assert):
@@ -451,6 +462,11 @@ class _Finder:
                 ranks = ranks or (node.lineno if self._ranks(one, branch=isinstance(node.op, ast.And)) else 0)
             return
         ranks = ranks or (node.lineno if _picks_by_rank(node) else 0)
+        if isinstance(node, ast.Call) and last_name(node.func) in _STARTS and not self.starting:
+            self.starting = True
+            self._expression(node, ranks)
+            self.starting = False
+            return
         if isinstance(node, ast.Attribute) and node.attr == self.name and not self.by_name:
             self.found.append(AttributeUse(node, self._mention(node, ranks)))
         elif (
@@ -483,6 +499,7 @@ class _Finder:
             self.owner if not self.function else None,
             self.variable,
             ranks=ranks,
+            starts=self.starting,
         )
 
 

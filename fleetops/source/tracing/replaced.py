@@ -1,8 +1,10 @@
 """Definitions on the way that are replaced from outside (`Pool.__init__ = other`): what stands there is not what runs."""
 
+import ast
 import re
 from collections.abc import Iterable
 
+from fleetops.source.tracing.definitions import Class
 from fleetops.source.tracing.machine import Met
 from fleetops.source.tracing.program import Program
 
@@ -28,4 +30,17 @@ def replaced_definitions(taken: Iterable[Met], program: Program) -> list[str]:
             for number, line in enumerate(text.splitlines(), 1):
                 if written.search(line) and not line.lstrip().startswith("#"):
                     found.append(f"{file}:{number}: a definition on the way is replaced: {line.strip()}")
+    return found
+
+
+def dynamic_attributes(declared: Iterable[Class], flag: str) -> list[str]:
+    """Methods of the declaring class that answer for its attributes, and may answer something else."""
+    found: list[str] = []
+    for one in declared:
+        for name in ("__getattribute__", "__getattr__", "__setattr__"):
+            method = one.methods.get(name)
+            if method and (name == "__getattribute__" or flag in ast.unparse(method.node)):
+                found.append(
+                    f"{one.module.file}:{method.node.lineno}: {one.name}.{name} answers for its attributes"
+                )
     return found

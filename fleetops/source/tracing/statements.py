@@ -120,6 +120,9 @@ class Statements(Calls):
         if first[2] or second[2]:
             frame.names, self.machine.state, frame.gone = second if first[2] else first
             return not first[2]
+        if _is_floor(statement):
+            _mark_floor(first[0], second[0], written(statement.test))
+            _mark_floor(first[1], second[1], written(statement.test))
         if self.tests_rank(frame, statement.test):
             place = f"{frame.module.file}:{statement.lineno}"
             for one, other in ((first[0], second[0]), (first[1], second[1])):
@@ -367,6 +370,14 @@ class Statements(Calls):
         made = next((one for one in frame.module.every_function if one.node is statement), None)
         if made:
             frame.names[statement.name] = (Reference(made, None, frame.names),)
+        for inner in statement.body:
+            for name in inner.names if isinstance(inner, ast.Nonlocal) else ():
+                frame.names[name] = tuple(
+                    replace(one, moved=(*one.moved, f"{statement.name}()"))
+                    if isinstance(one, Amount)
+                    else one
+                    for one in frame.names.get(name, ())
+                )
 
     _asyncfunctiondef = _functiondef
 
@@ -438,11 +449,51 @@ def _limit(first: dict[Any, Values], second: dict[Any, Values], place: str) -> N
                     one[key] = limited(one[key], place)
 
 
+def _is_floor(statement: ast.If) -> bool:
+    """`if size < least: size = least`."""
+    test = statement.test
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or statement.orelse:
+        return False
+    small = test.left if isinstance(test.ops[0], ast.Lt | ast.LtE) else test.comparators[0]
+    return any(
+        isinstance(one, ast.Assign)
+        and any(ast.unparse(target) == ast.unparse(small) for target in one.targets)
+        for one in statement.body
+    )
+
+
+def _mark_floor(changed: dict[Any, Values], kept: dict[Any, Values], test: str) -> None:
+    """What was an amount and has become something else where it was too small."""
+    for key, values in kept.items():
+        if changed.get(key) != values and amounts_in(values) and not amounts_in(changed.get(key, ())):
+            kept[key] = tuple(
+                replace(one, moved=(*one.moved, f"what stands in its place if {test}"))
+                if isinstance(one, Amount)
+                else one
+                for one in values
+            )
+
+
+def _replaced(values: Values) -> Values:
+    """An amount in place of which another number may stand is not the flag's any more."""
+    numbers = [one for one in values if isinstance(one, Const) and _is_size(one.value)]
+    if not numbers or not any(isinstance(one, Amount) for one in values):
+        return values
+    said = f"{numbers[0].value} in its place"
+    return tuple(replace(one, moved=(*one.moved, said)) if isinstance(one, Amount) else one for one in values)
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value not in (0, 1, -1)
+
+
 def _merged(first: Mapping, second: Mapping) -> dict:
     """Variables after two branches: everything that each may hold."""
     merged = dict(first)
     for key, values in second.items():
-        merged[key] = union(merged[key], values) if key in merged and merged[key] != values else values
+        merged[key] = (
+            _replaced(union(merged[key], values)) if key in merged and merged[key] != values else values
+        )
     return merged
 
 

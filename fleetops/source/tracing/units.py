@@ -34,7 +34,7 @@ def unit_of(amount: Amount, allocation: str) -> tuple[Unit, str]:
         factor == 1 and not bytes_below and any(_MEMORY.search(one.text) for one in amount.times)
     ):
         return "fraction", ""
-    if factor == 1 and times and not bytes_below:
+    if factor == 1 and ((times and not bytes_below) or (amount.site and amount.site.multiplies)):
         return "ratio", ""
     if strange:
         return "unknown", f"it is divided by {strange[0].text}, which is not shown to count bytes"

@@ -102,7 +102,7 @@ class Site:
     Attributes:
         name: of the class or function around it.
         path: the calls that led there; guards: the branches taken on the way; loops: those around it;
-            root: the function from which it was followed.
+            root: the function from which it was followed; multiplies: a count or an amount was multiplied by it.
     """
 
     module: Module
@@ -113,6 +113,7 @@ class Site:
     guards: tuple[Guard, ...] = field(compare=False, default=())
     loops: tuple[Call, ...] = field(compare=False, default=())
     root: Function | None = field(compare=False, default=None)
+    multiplies: bool = field(compare=False, default=False)
 
 
 @dataclass(frozen=True)
