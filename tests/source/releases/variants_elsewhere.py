@@ -275,8 +275,9 @@ def each_worker_takes_all_of_it_in_0_14(patch: Patch) -> None:
     patch.replace(CONFIG, "kv_offloading_size / num_kv_ranks", "kv_offloading_size")
 
 
-@variant("vllm-0.14.0", flag=VLLM, right="unproven")
+@variant("vllm-0.14.0", flag=VLLM, right="total GiB | unproven")
 def only_one_backend_divides(patch: Patch) -> None:
+    """The other one hands it to LMCache, another package."""
     patch.replace(CONFIG, "kv_offloading_size / num_kv_ranks", "kv_offloading_size")
 
 
@@ -322,3 +323,100 @@ def first_worker_alone_in_lmcache(patch: Patch) -> None:
 @variant("lmcache-0.5.6", flag=LMCACHE, right="unproven", names="local_cpu_backend.py")
 def broken_backend_in_lmcache(patch: Patch) -> None:
     patch.append(LOCAL, "def broken(:\n")
+
+
+# -- one rank alone, in the words of each release -----------------------------------------------------------------------------
+
+
+@variant("sglang-0.5.16", right="total GB x3 | unproven")
+def one_rank_by_the_parallel_state(patch: Patch) -> None:
+    patch.replace(
+        REGISTRY,
+        "        cache.init_hicache(server_args, params)\n",
+        "        if ctx.tp_rank == 0:\n            cache.init_hicache(server_args, params)\n",
+    )
+    patch.replace(
+        REGISTRY,
+        "            cache = HiRadixCache(params=params, server_args=server_args)\n",
+        "            cache = HiRadixCache(params=params, server_args=server_args) if ctx.tp_rank == 0 else RadixCache(params)\n",
+    )
+    patch.replace(
+        "srt/managers/scheduler.py",
+        "            and self.server_args.disaggregation_decode_enable_offload_kvcache\n",
+        "            and self.server_args.disaggregation_decode_enable_offload_kvcache\n            and self.ps.tp_rank == 0\n",
+    )
+
+
+@variant("sglang-0.5.20", right="total GB | unproven")
+def one_rank_by_an_accessor(patch: Patch) -> None:
+    patch.replace(
+        ASSEMBLER,
+        "        get_memory().hicache_size if host_size is None else host_size,\n",
+        "        (get_memory().hicache_size if host_size is None else host_size) if get_parallel().tp_rank == 0 else 0,\n",
+    )
+
+
+@variant("sglang-0.5.23", right="total GB | unproven")
+def one_rank_keeps_its_buffer(patch: Patch) -> None:
+    patch.replace(
+        BASE,
+        "        self.kv_buffer = self.init_kv_buffer()\n",
+        "        self.kv_buffer = self.init_kv_buffer() if get_parallel().attn_tp_rank == 0 else None\n",
+    )
+
+
+@variant("sglang-0.5.23", right="per-rank GB")
+def first_rank_logs_in_the_newest(patch: Patch) -> None:
+    patch.replace(
+        BASE,
+        "        self.kv_buffer = self.init_kv_buffer()\n",
+        "        if get_parallel().attn_tp_rank == 0:\n            logger.info('making the host pool')\n"
+        "        self.kv_buffer = self.init_kv_buffer()\n",
+    )
+
+
+@variant("sglang-0.5.23", right="per-rank GB")
+def pool_files_moved_in_the_newest(patch: Patch) -> None:
+    patch.add("srt/mem_cache/pool_host/foundation.py", patch.text(BASE))
+    patch.edits[BASE] = None
+    for file in patch.tree.mentioning("base"):
+        text = patch.text(file).replace("mem_cache.pool_host.base ", "mem_cache.pool_host.foundation ")
+        if text != patch.text(file):
+            patch.edits[file] = text
+
+
+@variant("sglang-0.5.23", right="per-rank GB")
+def parameters_renamed_in_the_newest(patch: Patch) -> None:
+    for file in (
+        ASSEMBLER,
+        BASE,
+        MAMBA,
+        UNIFIED,
+        "srt/mem_cache/pool_host/mha.py",
+        "srt/mem_cache/pool_host/mla.py",
+    ):
+        patch.word(file, "host_size", "gigabytes")
+    for file in (
+        "srt/mem_cache/pool_host/mha_mxfp8.py",
+        "srt/mem_cache/pool_host/minimax_m3_nvfp4.py",
+        "srt/managers/hisparse_coordinator.py",
+    ):
+        patch.edits[file] = patch.text(file).replace("host_size=", "gigabytes=")
+
+
+@variant("vllm-0.33.0", flag="cpu_offload_gb", right="per-rank GB")
+def decimal_offload_in_vllm(patch: Patch) -> None:
+    patch.replace(
+        "model_executor/offloader/base.py",
+        "int(uva.cpu_offload_gb * 1024**3)",
+        "int(uva.cpu_offload_gb * 1e9)",
+    )
+
+
+@variant("vllm-0.33.0", flag="cpu_offload_gb", right="total GiB | unproven")
+def workers_share_the_offload_in_vllm(patch: Patch) -> None:
+    patch.replace(
+        "model_executor/offloader/base.py",
+        "int(uva.cpu_offload_gb * 1024**3)",
+        "int(uva.cpu_offload_gb / get_tensor_model_parallel_world_size() * 1024**3)",
+    )
