@@ -90,6 +90,7 @@ def _kill(told: dict[str, Any]) -> GuardKill:
         processes=int(told["processes"]),
         left=int(told["left"]),
         gone_s=None if gone is None else float(gone),
+        what=tuple(map(str, told.get("what", ()))),
     )
 
 

@@ -17,6 +17,7 @@ class GuardKill:
         room_bytes: what was left of it then; room_after_bytes once its processes were gone, None until that is known.
         processes: how many were ended; left: how many were still there when it was written down.
         gone_s: seconds from the first signal until none was left, None while some are.
+        what: `PID NAME` of those that were ended, the first hundred.
     """
 
     after_s: float
@@ -26,6 +27,7 @@ class GuardKill:
     processes: int
     left: int
     gone_s: float | None
+    what: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

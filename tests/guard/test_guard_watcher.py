@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from guarded import GB, is_alive
 from fleetops.steps.support.memory_guard.program import program
 from fleetops.steps.support.memory_guard.watcher import Watcher
 
+NAME = Path(sys.executable).name[:15]
 PR_CAPBSET_DROP, CAP_IPC_LOCK, CAP_SYS_RESOURCE = 24, 14, 24
 
 
@@ -30,6 +32,7 @@ def test_below_the_floor_it_kills_the_service_and_says_what_it_saw_and_did(watch
     assert (killed["bound"], killed["room_bytes"]) == ("MemAvailable", 15_800_000_000 // 1024 * 1024)
     assert killed["room_after_bytes"] > 440 * GB
     assert (killed["processes"], killed["left"]) == (1, 0)
+    assert killed["what"] == [f"{service.pid} {NAME}"]
     assert watched.state["lowest_bytes"] == killed["room_bytes"]
     assert watched.state["mode"] == "killed"
     assert "MemAvailable fell to 15.8 GB, below the floor of 16.0 GB: killing the service" in watched.log
@@ -225,7 +228,7 @@ class Struck:
     """A family that only notes that it was struck."""
 
     def __init__(self) -> None:
-        self.did, self.known = [], {}
+        self.did, self.known, self.names = [], {}, {}
 
     def strike(self):
         self.did.append("strike")

@@ -84,10 +84,12 @@ class Family:
     """A service's processes, remembered: what its launcher has started stays its own, whatever became of the launcher.
 
     `known`: pid -> start time of all that were ever seen to belong to it, and whose number nobody else can have.
+    `names`: pid -> the kernel's name of all that were ever seen.
     """
 
     def __init__(self, pid: int, ticks: int, proc: str = "/proc", unit: Unit | None = None) -> None:
         self.known = {pid: ticks}
+        self.names: dict[int, str] = {}
         self._proc = proc
         self.unit = unit
         self._spared = {0, 1, os.getpid()}
@@ -111,6 +113,7 @@ class Family:
             heads |= linked
         self.known = {pid: self.known[pid] for pid in heads - own}
         self.known.update((pid, table[pid].ticks) for pid in own)
+        self.names.update((pid, table[pid].comm) for pid in own)
         return {pid: table[pid] for pid in own if table[pid].lives}
 
     def strike(self) -> set[int]:

@@ -28,6 +28,8 @@ _REPORTING_INTERVAL_S = 1.0
 _BLIND_S = 2.0
 _GONE_WITHIN_S = 120.0
 _BACK_WITHIN_S = 5.0
+# So many of the killed are named in the state.
+_NAMED = 100
 
 
 class Watcher:
@@ -212,6 +214,7 @@ class Watcher:
             "processes": len(ended),
             "left": len(ended),
             "gone_s": None,
+            "what": [],
         }
         self.state.write(mode="killed", killed=told)
         say(
@@ -226,6 +229,7 @@ class Watcher:
             left = family.refresh()
         gone_s = round(time.monotonic() - struck, 3)
         told.update(processes=len(ended), left=len(left), gone_s=None if left else gone_s)
+        told["what"] = [f"{pid} {family.names.get(pid, '')}" for pid in sorted(ended)[:_NAMED]]
         told["room_after_bytes"] = self.room_again()
         self.state.write()
         say(
