@@ -174,9 +174,11 @@ def _own(reader: int, leaders: dict[int, _Stat]) -> set[int]:
 
 
 def _ancestors(reader: int, leaders: dict[int, _Stat]) -> Iterable[int]:
-    session, pid = leaders[reader].sid, leaders[reader].ppid
-    while pid in leaders and leaders[pid].sid == session and pid > 1:
+    """What started the reading, within its session. A table in which parents go in a circle is a broken one, and ends too."""
+    session, pid, seen = leaders[reader].sid, leaders[reader].ppid, {reader}
+    while pid in leaders and leaders[pid].sid == session and pid > 1 and pid not in seen:
         yield pid
+        seen.add(pid)
         pid = leaders[pid].ppid
 
 

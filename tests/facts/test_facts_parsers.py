@@ -102,6 +102,21 @@ def test_a_process_that_vanished_between_two_reads_loses_only_itself():
     assert [process.pid for process in processes.parse(Outcome(status=0, stdout=output))] == [9]
 
 
+def test_parents_that_go_in_a_circle_do_not_hold_the_reading_up():
+    table = processes.FACT.read(Outcome(status=0, stdout=CIRCLE))
+    assert isinstance(table, tuple), table
+
+
+CIRCLE = (
+    "reader 9\npage 4096\n"
+    + "".join(
+        f"/proc/{pid}/stat:{pid} (sh) S {ppid} 9 9 {'0 ' * 13}1 0 5 0 0\n"
+        for pid, ppid in ((9, 8), (8, 7), (7, 8))
+    )
+    + "end\n"
+)
+
+
 def test_a_deleted_device_file_is_still_held():
     (holder,) = holders.device_holders(["/proc/9/fd/3 /dev/nvidia0 (deleted)"])
     assert holder.path == "/dev/nvidia0"
