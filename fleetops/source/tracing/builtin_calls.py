@@ -28,7 +28,7 @@ _ALLOCATES = re.compile(
     r"|host_register|empty_strided|create_buffer",
 )
 _RAISES = re.compile(r"(Error|Exception|Warning|Exit)$")
-_READS_DICT = frozenset({"get", "pop", "setdefault", "getattr"})
+_READS_DICT = frozenset({"get", "pop", "setdefault", "getattr", "getenv"})
 
 
 def keeps(name: str) -> bool:

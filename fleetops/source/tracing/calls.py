@@ -167,7 +167,8 @@ class Calls(Expressions):
         ]
         if all(isinstance(one, Symbol) and one.parameter == self.machine.flag for one in values):
             return  # its own value, by a parameter of its name
-        others = [one for one in values if not isinstance(one, Amount | Symbol) and one != Const(None)]
+        off = (Const(None), Const(0))
+        others = [one for one in values if not isinstance(one, Amount | Symbol) and one not in off]
         if amounts and all(amount in held for amount in amounts) and not others:
             return
         place = (frame.module.file, getattr(node, "lineno", 0))
@@ -203,8 +204,9 @@ class Calls(Expressions):
             ):
                 return held
         default = positional[2:3] if name == "getattr" else positional[1:2]
-        if default and keys and isinstance(keys[0], Const) and (kept := amounts_in(default[0])):
-            self.machine.notes.append(f"{keys[0].value} may take its place where it is set")
+        if default and (kept := amounts_in(default[0])):
+            key = keys[0].value if keys and isinstance(keys[0], Const) else "another setting"
+            self.machine.notes.append(f"{key} may take its place where it is set")
             return tuple(kept)
         if name == "get" and isinstance(node.func, ast.Attribute):
             for table in self.evaluate(frame, node.func.value):
@@ -445,6 +447,8 @@ class Calls(Expressions):
                 bound[key] = self._handed(target, named[key], values)
             else:
                 rest[key] = values
+        if self.machine.flag in rest and not amounts_in(rest[self.machine.flag]):
+            self.override(frame, target.node, rest[self.machine.flag])
         if spec.kwarg:
             bound[spec.kwarg.arg] = (
                 Table(tuple((key, values) for key, values in rest.items() if key != "**")),

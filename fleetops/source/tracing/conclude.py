@@ -2,7 +2,7 @@
 
 import ast
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fleetops.model.proof import ALWAYS, Explanation, Place, Pool, Scope, Unit
@@ -22,6 +22,9 @@ _ALL_RANKS = re.compile(r"(^|_)(tp|tensor|world|attn_tp|kv_ranks|ranks|workers|g
 _PER_NODE = re.compile(r"_per_(node|host)$|^local_|local_world_size")
 
 
+_TO_HOST = frozenset({"pin_memory", "cpu"})
+
+
 @dataclass(eq=False)
 class Conclusion:
     """One flag's verdict in the making."""
@@ -37,7 +40,7 @@ class Conclusion:
         taken = self._taken()
         unit = self._unit(taken)
         scope, why, way = self._scope(taken)
-        self._doubt_the_rest(taken)
+        self._doubt_the_rest(taken, unit)
         pools = self._pools(taken)
         proven = bool(taken) and not self.doubts and unit != "unknown" and scope != "unknown"
         first = self._plainest(taken)
@@ -75,7 +78,11 @@ class Conclusion:
             one.amount.site for one in found if one.why != ALONE and not unit_of(one.amount, one.step.text)[1]
         }
         found = [
-            one for one in found if one.amount.site not in clear or not unit_of(one.amount, one.step.text)[1]
+            one
+            for one in found
+            if one.amount.site not in clear
+            or not unit_of(one.amount, one.step.text)[1]
+            or (one.amount.site and one.amount.site.moved)
         ]
         return found or [one for one, _ in self.machine.checks if self._is_limit(one)]
 
@@ -84,7 +91,8 @@ class Conclusion:
         if one.amount.site is None or one.function is None:
             return False
         return any(
-            isinstance(node, ast.Call) and allocates(last_name(node.func))
+            isinstance(node, ast.Call)
+            and (allocates(last_name(node.func)) or last_name(node.func) in _TO_HOST)
             for node in ast.walk(one.function.node)
         )
 
@@ -132,12 +140,16 @@ class Conclusion:
         return scope, why, way
 
     def _scope_of(self, one: Met) -> tuple[Scope, str, Way | None]:
+        parallel, loops = one.amount.parallel, set(one.loops)
+        if one.amount.site and unit_of(one.amount, one.step.text)[0] in {"ratio", "fraction"}:
+            loops = set()
+            parallel = one.amount.site.parallel  # a share of what the rank has, however that is used later
         if one.amount.ranks:
             return "unknown", f"{one.amount.ranks}: only some ranks are given it", None
-        if set(one.loops) & set(one.amount.site.loops if one.amount.site else ()):
+        if loops & set(one.amount.site.loops if one.amount.site else ()):
             return "unknown", f"{_at(one)}: it is allocated in a loop, and how often is not known", None
-        divided = [name for name, power in one.amount.parallel if power < 0]
-        multiplied = [name for name, power in one.amount.parallel if power > 0]
+        divided = [name for name, power in parallel if power < 0]
+        multiplied = [name for name, power in parallel if power > 0]
         if multiplied:
             return "unknown", f"{_at(one)}: it has been multiplied by {multiplied[0]}", None
         ways = self.reach.ways(one.root) if one.root else []
@@ -145,7 +157,7 @@ class Conclusion:
             ways = self.reach.ways(one.amount.site.root)
         ways = [way for way in ways if way.sure] or ways
         way = next((way for way in ways if way.per_rank and not way.restricted), ways[0] if ways else None)
-        if any(power < -1 for _, power in one.amount.parallel):
+        if any(power < -1 for _, power in parallel):
             return "unknown", f"{_at(one)}: it is divided by {divided[0]} more than once", way
         if divided and all(_PER_NODE.search(name) for name in divided):
             return (
@@ -212,14 +224,14 @@ class Conclusion:
         where = f" ({outermost.module.file}:{outermost.line})" if outermost else ""
         return f"built inside each rank's process, from {way.begins}{where}; nothing on the way divides by a parallel size"
 
-    def _doubt_the_rest(self, taken: list[Met]) -> None:
+    def _doubt_the_rest(self, taken: list[Met], unit: Unit) -> None:
         """What was lost on the way, overwritten, or stands in files that cannot be read."""
         flag = self.machine.flag
         for file, why in self.machine.program.broken.items():
             if file in self.machine.program.files_mentioning(flag):
                 self.doubts.append(why)
         for one in self.machine.overrides:
-            self.doubts.append(f"{_at(one)}: it is overwritten: {one.step.text}")
+            self._doubt_written(one, unit)
         self.doubts += replaced_definitions(taken, self.machine.program)
         for one in self.machine.losses:
             if one.amount.is_bare:
@@ -236,9 +248,23 @@ class Conclusion:
         for one in taken:
             self.notes += [f"bounded by {text}" for text in one.amount.bounded]
 
+    def _doubt_written(self, one: Met, unit: Unit) -> None:
+        """The flag's own field is written. A share that is made smaller for some models still is a share."""
+        said = f"{_at(one)}: it is overwritten: {one.step.text}"
+        plain = Amount(coefficient=one.amount.coefficient)
+        if (
+            unit in {"ratio", "fraction"}
+            and one.guards
+            and not one.why
+            and one.amount == replace(plain, site=one.amount.site)
+        ):
+            self.notes.append(f"{_at(one)}: in some cases {one.step.text}")
+        else:
+            self.doubts.append(said)
+
     def _because(self, taken: list[Met]) -> str:
         if self.doubts:
-            return self.doubts[0]
+            return next(iter([*self.machine.program.broken.values(), *self.doubts]))
         if not taken:
             return f"nothing that the server runs allocates by it (declared at {self._declared_at()})"
         return "the trail does not show what it counts"

@@ -32,6 +32,7 @@ from fleetops.source.tracing.values import (
     Values,
     amounts_in,
     union,
+    unparsed,
 )
 
 _TEXT = 90
@@ -40,7 +41,7 @@ _DEEP = 40
 
 def written(node: ast.AST) -> str:
     """The source of a node on one line, cut where it is long."""
-    text = " ".join(ast.unparse(node).split())
+    text = " ".join(unparsed(node).split())
     return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
 
 
@@ -335,6 +336,8 @@ class Expressions(ABC):
                 guards=self.machine.guards,
                 loops=self.machine.loops,
                 root=self.machine.root,
+                parallel=made.parallel,
+                moved=made.moved,
                 multiplies=made.coefficient == 1
                 and not made.over
                 and all(names.is_count(one.text) for one in made.times),

@@ -200,7 +200,6 @@ class Follower:
 
 
 _ASKS = frozenset({"get", "getattr", "pop", "setdefault", "get_extra_config_value", "setattr", "__setattr__"})
-_WRITES = frozenset({"replace", "_replace", "evolve", "model_copy", "update"})
 
 
 def _reads(function: Function, name: str) -> bool:
@@ -223,9 +222,7 @@ def _reads(function: Function, name: str) -> bool:
 
 def _call_reads(node: ast.Call, name: str) -> bool:
     called = last_name(node.func)
-    if (called in _WRITES or called[:1].isupper() or called == "cls") and any(
-        one.arg == name for one in node.keywords
-    ):
+    if called != "add_argument" and any(one.arg == name for one in node.keywords):
         return True
     constants = [
         one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)

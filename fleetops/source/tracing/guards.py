@@ -2,8 +2,10 @@
 
 import ast
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from fleetops.source.tracing import names
+from fleetops.source.tracing.definitions import last_name
 
 _DEEP = 6
 
@@ -31,10 +33,17 @@ def restricts(
         return any(verdicts) if isinstance(test.op, ast.And) is branch else all(verdicts)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return restricts(test.operand, tests, branch=not branch, leaf=leaf, deep=deep)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+    if isinstance(test, ast.Compare):
         return _compares_rank(test, tests)
     if isinstance(test, ast.Name) and test.id in tests and deep and tests[test.id] is not test:
         return restricts(tests[test.id], tests, branch=branch, leaf=leaf, deep=deep - 1)
+    if isinstance(test, ast.Call) and last_name(test.func) in {"any", "all"}:
+        return any(isinstance(one, ast.Compare) and _compares_rank(one, tests) for one in ast.walk(test))
+    if isinstance(test, ast.IfExp):
+        ways = [
+            restricts(one, tests, branch=branch, leaf=leaf, deep=deep) for one in (test.body, test.orelse)
+        ]
+        return all(ways) or restricts(test.test, tests, branch=True, leaf=leaf, deep=deep)
     if isinstance(test, ast.NamedExpr):
         return restricts(test.value, tests, branch=branch, leaf=leaf, deep=deep)
     if (
@@ -48,21 +57,23 @@ def restricts(
 
 
 def _compares_rank(test: ast.Compare, tests: Mapping[str, ast.expr]) -> bool:
-    if isinstance(test.ops[0], ast.Is | ast.IsNot):
+    if all(isinstance(op, ast.Is | ast.IsNot) for op in test.ops):
         return False
-    sides = [test.left, test.comparators[0]]
-    resolved = [tests.get(side.id, side) if isinstance(side, ast.Name) else side for side in sides]
-    ranks = [
-        names.is_rank(side) or names.is_rank(meant) or _is_rank_arithmetic(meant)
-        for side, meant in zip(sides, resolved, strict=True)
-    ]
-    return any(ranks)
+    for side in (test.left, *test.comparators):
+        meant = tests.get(side.id, side) if isinstance(side, ast.Name) else side
+        if names.is_rank(side) or names.is_rank(meant) or _is_rank_arithmetic(meant):
+            return True
+        inner = [one for one in ast.walk(side) if isinstance(one, ast.Compare)]
+        if any(_compares_rank(one, tests) for one in inner):
+            return True
+    return False
 
 
 def _is_rank_arithmetic(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and (names.is_rank(node.left) or names.is_rank(node.right))
 
 
+@lru_cache(maxsize=16384)
 def local_tests(function: ast.AST) -> dict[str, ast.expr]:
     """Variables of a function that are given a test (or a rank), by name."""
     found: dict[str, ast.expr] = {}

@@ -46,6 +46,7 @@ class Program:
     package: Package
     broken: dict[str, str] = field(default_factory=dict)
     _modules: dict[str, Module | None] = field(default_factory=dict)
+    rank_tests: dict[object, bool] = field(default_factory=dict)
     _lineages: dict[Class, list[Class]] = field(default_factory=dict)
 
     def files_mentioning(self, name: str) -> tuple[str, ...]:

@@ -14,6 +14,13 @@ _HARMLESS = frozenset(
 
 def hides_rank_test(node: ast.expr, function: Function | None, program: Program, deep: int = _DEEP) -> bool:
     """Whether what a name stands for is true on some ranks only."""
+    key = (node, function, deep)
+    if key not in program.rank_tests:
+        program.rank_tests[key] = _hides(node, function, program, deep)
+    return program.rank_tests[key]
+
+
+def _hides(node: ast.expr, function: Function | None, program: Program, deep: int) -> bool:
     if function is None or deep <= 0:
         return False
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":

@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 
@@ -347,7 +346,7 @@ class _Finder:
         """Look through it."""
         self.function = function
         if function:
-            self.tests = _tests_of(function)
+            self.tests = local_tests(function.node)
             self._signature(function.node)
             self._block(function.node.body, 0)
             return
@@ -501,11 +500,6 @@ class _Finder:
             ranks=ranks,
             starts=self.starting,
         )
-
-
-@lru_cache(maxsize=4096)
-def _tests_of(function: Function) -> dict[str, ast.expr]:
-    return local_tests(function.node)
 
 
 def _picks_by_rank(node: ast.expr) -> bool:

@@ -23,6 +23,9 @@ _BYTES = re.compile(r"bytes|uint8|mmap|bytearray|ftruncate|nbytes", re.IGNORECAS
 
 def unit_of(amount: Amount, allocation: str) -> tuple[Unit, str]:
     """The unit, and why there is none. `allocation`: the text of what allocates (or bounds) it."""
+    if amount.site and amount.site.multiplies and not amount.site.moved:
+        is_memory = any(_MEMORY.search(one.text) for one in amount.times)
+        return ("fraction" if amount.complement or is_memory else "ratio"), ""
     if amount.moved:
         return "unknown", f"{amount.moved[0]} changes it before it is converted"
     factor = amount.coefficient
@@ -34,7 +37,7 @@ def unit_of(amount: Amount, allocation: str) -> tuple[Unit, str]:
         factor == 1 and not bytes_below and any(_MEMORY.search(one.text) for one in amount.times)
     ):
         return "fraction", ""
-    if factor == 1 and ((times and not bytes_below) or (amount.site and amount.site.multiplies)):
+    if factor == 1 and (times and not bytes_below):
         return "ratio", ""
     if strange:
         return "unknown", f"it is divided by {strange[0].text}, which is not shown to count bytes"

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from fleetops.model.proof import Role, Share
@@ -83,7 +84,7 @@ class Guard:
     @property
     def text(self) -> str:
         """The test as it is written: the same test is the same wherever it stands."""
-        return ast.unparse(self.test)
+        return unparsed(self.test)
 
     @property
     def subject(self) -> str:
@@ -92,7 +93,7 @@ class Guard:
         is_kind = (
             isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
         )
-        return ast.unparse(test.args[0]) if is_kind and isinstance(test, ast.Call) and test.args else ""
+        return unparsed(test.args[0]) if is_kind and isinstance(test, ast.Call) and test.args else ""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ class Site:
     Attributes:
         name: of the class or function around it.
         path: the calls that led there; guards: the branches taken on the way; loops: those around it;
-            root: the function from which it was followed; multiplies: a count or an amount was multiplied by it.
+            root: the function from which it was followed; multiplies: a count or an amount was multiplied by it;
+            parallel, moved: what it had been divided by, and what had been added, until then.
     """
 
     module: Module
@@ -114,6 +116,8 @@ class Site:
     loops: tuple[Call, ...] = field(compare=False, default=())
     root: Function | None = field(compare=False, default=None)
     multiplies: bool = field(compare=False, default=False)
+    parallel: tuple[tuple[str, int], ...] = field(compare=False, default=())
+    moved: tuple[str, ...] = field(compare=False, default=())
 
 
 @dataclass(frozen=True)
@@ -270,6 +274,13 @@ Value = (
     | Lambda
 )
 Values = tuple[Value, ...]
+
+
+@lru_cache(maxsize=65536)
+def unparsed(node: ast.AST) -> str:
+    """A node's source; nodes are their own keys."""
+    return ast.unparse(node)
+
 
 _MOST = 10
 
