@@ -91,7 +91,7 @@ class Follower:
         tried = 0
         for module in self._nearest(name, amount, owner):
             for function in module.functions_mentioning(name):
-                if not _reads(function, name):
+                if not _reads(function, name, written=name == self.machine.flag):
                     continue
                 if amount is not None and amount.site is not None:
                     tried += 1
@@ -123,6 +123,8 @@ class Follower:
         callers = [
             one.caller for one in self.reach.callers(function) if one.caller and one.caller is not function
         ]
+        if not callers and not self._is_beginning(function) and not self.reach.is_live(function):
+            return []  # nothing calls it
         if not callers or not up or self._is_beginning(function):
             return [function]
         self._follow_calls_of(function)
@@ -202,8 +204,11 @@ class Follower:
 _ASKS = frozenset({"get", "getattr", "pop", "setdefault", "get_extra_config_value", "setattr", "__setattr__"})
 
 
-def _reads(function: Function, name: str) -> bool:
-    """Whether the function really reads it (`x.name`, `x["name"]`, `getattr(x, "name")`), not just declares an option."""
+def _reads(function: Function, name: str, *, written: bool) -> bool:
+    """Whether the function really reads it (`x.name`, `x["name"]`, `getattr(x, "name")`), not just declares an option.
+
+    `written`: also whether it hands something on by that name (`replace(args, name=x)`).
+    """
     for node in ast.walk(function.node):
         if isinstance(node, ast.Attribute) and node.attr == name:
             owner = node.value
@@ -213,16 +218,16 @@ def _reads(function: Function, name: str) -> bool:
             if isinstance(node.slice, ast.Constant) and node.slice.value == name:
                 return True
         elif isinstance(node, ast.Call):
-            if _call_reads(node, name):
+            if _call_reads(node, name, written=written):
                 return True
         elif isinstance(node, ast.Name) and node.id == name and name in function.module.assigns:
             return True
     return False
 
 
-def _call_reads(node: ast.Call, name: str) -> bool:
+def _call_reads(node: ast.Call, name: str, *, written: bool) -> bool:
     called = last_name(node.func)
-    if called != "add_argument" and any(one.arg == name for one in node.keywords):
+    if written and called != "add_argument" and any(one.arg == name for one in node.keywords):
         return True
     constants = [
         one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)
