@@ -123,7 +123,8 @@ class Follower:
         callers = [
             one.caller for one in self.reach.callers(function) if one.caller and one.caller is not function
         ]
-        if not callers and not self._is_beginning(function) and not self.reach.is_live(function):
+        dead = not callers and not self._is_beginning(function) and not self._is_of_the_arguments(function)
+        if dead and not self.reach.is_live(function):
             return []  # nothing calls it
         if not callers or not up or self._is_beginning(function):
             return [function]
