@@ -130,7 +130,7 @@ class Follower:
             return [function]
         self._follow_calls_of(function)
         raised = [root for caller in dict.fromkeys(callers) for root in self._raised(caller, up - 1)]
-        return list(dict.fromkeys(raised)) or [function]
+        return list(dict.fromkeys(raised))
 
     def _follow_calls_of(self, function: Function) -> None:
         """From now on, also without the value among their arguments."""
