@@ -53,7 +53,9 @@ class LocalTree:
                     if os.fstat(file.fileno()).st_size > GIANT_BYTES:
                         self._giants[path] = file_digest(file, "sha256").hexdigest()
                     else:
-                        contents[path] = file.read()
+                        contents[path] = data = file.read()
+                        if b"\0" in data:
+                            self._gaps.append(f"{path} is no Python source (it holds a NUL byte)")
             except OSError as error:
                 self._gaps.append(f"{path}: {error.strerror}")
         return contents
@@ -129,6 +131,8 @@ def _python_files(folder: Path, gaps: list[str]) -> Iterator[tuple[str, str]]:
                     todo.append((f"{prefix}{entry.name}/", entry.path, (*above, here)))
                 elif entry.name.endswith(".py") and entry.is_file():
                     yield f"{prefix}{entry.name}", entry.path
+                elif entry.name.endswith(".py") and entry.is_symlink():
+                    gaps.append(f"{prefix}{entry.name} leads nowhere")
             except OSError:  # a link to itself
                 continue
 
