@@ -7,7 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from fleetops.source.tracing.values import Amount, Const, Symbol, Value, powers
+from fleetops.source.tracing.amounts import Amount, Symbol, powers
+from fleetops.source.tracing.values import Const, Each, Foreign, Value
 
 _FOLD: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -215,3 +216,14 @@ def say_factor(factor: Fraction) -> str:
     if factor.denominator == 1 and int(factor) in known:
         return known[int(factor)]
     return f"{float(factor):g}"
+
+
+def plain(value: Value) -> Value:
+    """What arithmetic sees of a value that is neither a number nor the flag's."""
+    if isinstance(value, Amount | Const | Symbol):
+        return value
+    if isinstance(value, Foreign):
+        return Symbol(value.dotted)
+    if isinstance(value, Each):
+        return Symbol(value.name or "a sequence")
+    return Symbol(type(value).__name__.lower())

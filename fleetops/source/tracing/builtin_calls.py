@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from fleetops.source.tracing.expressions import elements
-from fleetops.source.tracing.values import Amount, Const, Each, Several, Symbol, Table, Value, Values, union
+from fleetops.source.tracing.amounts import Amount, Symbol
+from fleetops.source.tracing.values import Const, Each, Several, Table, Value, Values, elements, union
 
 _KEEP = frozenset(
     {

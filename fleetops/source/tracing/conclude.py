@@ -6,17 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fleetops.model.proof import ALWAYS, Explanation, Place, Pool, Scope, Unit
+from fleetops.source.tracing.amounts import Amount, Guard, Step
 from fleetops.source.tracing.builtin_calls import allocates, is_shared
-from fleetops.source.tracing.calls import ALONE
 from fleetops.source.tracing.declared import Declaration
 from fleetops.source.tracing.definitions import Function, last_name
 from fleetops.source.tracing.engine_checks import find_check
 from fleetops.source.tracing.machine import Machine, Met
+from fleetops.source.tracing.outside import ALONE
 from fleetops.source.tracing.reach import Reach, Way
 from fleetops.source.tracing.replaced import dynamic_attributes, replaced_definitions
 from fleetops.source.tracing.units import unit_of
-from fleetops.source.tracing.values import Amount, Call, Guard, Step
-
 
 _ALL_RANKS = re.compile(r"(^|_)(tp|tensor|world|attn_tp|kv_ranks|ranks|workers|gpu_ids)|tensor|world_size")
 _PER_NODE = re.compile(r"_per_(node|host)$|^local_|local_world_size")

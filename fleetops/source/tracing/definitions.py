@@ -183,6 +183,11 @@ def last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def callee_name(node: ast.Call) -> str:
+    """The last part of what a call names; "" where it calls what another call gives."""
+    return "" if isinstance(node.func, ast.Call) else last_name(node.func)
+
+
 def _collect(module: Module, statements: list[ast.stmt], owner: Class | None, outer: Function | None) -> None:
     for one in statements:
         if isinstance(one, FunctionNode):
@@ -195,9 +200,9 @@ def _collect(module: Module, statements: list[ast.stmt], owner: Class | None, ou
             _collect_import(module, one, at_top=owner is None and outer is None)
         elif isinstance(one, ast.If) and last_name(one.test) == "TYPE_CHECKING":
             _collect(module, one.orelse, owner, outer)
-            for inner in one.body:
-                if isinstance(inner, ast.Import | ast.ImportFrom):
-                    _collect_import(module, inner, at_top=False)
+            for only in one.body:
+                if isinstance(only, ast.Import | ast.ImportFrom):
+                    _collect_import(module, only, at_top=False)
         else:
             if owner is None and outer is None:
                 _collect_assign(module, one)

@@ -3,13 +3,14 @@
 import ast
 from dataclasses import dataclass, field, replace
 
+from fleetops.source.tracing.amounts import Amount, Step
 from fleetops.source.tracing.builtin_calls import is_shared
 from fleetops.source.tracing.declared import Declaration
 from fleetops.source.tracing.definitions import Class, Function, Module, last_name
 from fleetops.source.tracing.machine import Field, Machine
 from fleetops.source.tracing.reach import Mention, Reach
 from fleetops.source.tracing.statements import Statements
-from fleetops.source.tracing.values import Amount, Step, amounts_in
+from fleetops.source.tracing.values import amounts_in
 
 _UP = 4
 _MOST_ROOTS = 160

@@ -6,9 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from fleetops.model.proof import Role
+from fleetops.source.tracing.amounts import Amount, Call, Guard, Site, Step
 from fleetops.source.tracing.definitions import Class, Function, Module
 from fleetops.source.tracing.program import Program
-from fleetops.source.tracing.values import Amount, Call, Guard, Object, Site, Step, Values
+from fleetops.source.tracing.texts import line_text, written
+from fleetops.source.tracing.values import Object, Values
 
 
 @dataclass(eq=False)
@@ -112,10 +115,24 @@ class Machine:
             why=why,
         )
 
-    def step(self, frame: Frame, node: ast.AST, role: str, note: str = "", text: str = "") -> Step:
+    def step(self, frame: Frame, node: ast.AST, role: Role, note: str = "", text: str = "") -> Step:
         """A place in the file at hand."""
         line = getattr(node, "lineno", 1)
-        return Step(frame.module, line, text or line_text(frame.module, line), role, note)  # type: ignore[arg-type]
+        return Step(frame.module, line, text or line_text(frame.module, line), role, note)
+
+    def site(self, frame: Frame, node: ast.expr) -> Site:
+        """Here and now, as the place where the number becomes an amount."""
+        owner = frame.function.owner if frame.function else None
+        return Site(
+            module=frame.module,
+            line=node.lineno,
+            text=written(node),
+            name=owner.name if owner else frame.title,
+            path=self.path,
+            guards=self.guards,
+            loops=self.loops,
+            root=self.root,
+        )
 
     @contextmanager
     def called(self, call: Call) -> Iterator[None]:
@@ -149,7 +166,11 @@ class Machine:
         finally:
             self.guards = before
 
+    def hold(self, field: Field) -> None:
+        """A field has been given the value."""
+        if field not in self.found:
+            self.found.append(field)
 
-def line_text(module: Module, line: int) -> str:
-    """One line without its indentation."""
-    return module.lines[line - 1].strip() if 0 < line <= len(module.lines) else ""
+    def lose(self, frame: Frame, node: ast.AST, amount: Amount, why: str) -> None:
+        """The value goes where it cannot be followed."""
+        self.losses.append(self.met(amount, self.step(frame, node, "argument"), frame, why))

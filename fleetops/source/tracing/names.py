@@ -2,10 +2,12 @@
 
 import ast
 import re
+from dataclasses import replace
 
 from fleetops.source.packages.base import Package
-from fleetops.source.tracing.definitions import last_name
-from fleetops.source.tracing.values import Symbol
+from fleetops.source.tracing.amounts import Symbol
+from fleetops.source.tracing.definitions import Function, last_name
+from fleetops.source.tracing.values import Values
 
 _PARALLEL = re.compile(
     r"(^|_)((tensor|pipeline|data|context|expert|sequence)(_model)?_parallel(_world)?_size"
@@ -44,14 +46,13 @@ def counts_bytes(name: str) -> bool:
     return bool(_BYTES.search(name.lower()))
 
 
-def group_size(node: ast.expr, package: Package) -> Symbol | None:
+def group_size(node: ast.expr) -> Symbol | None:
     """`group.size()` and `group.size` of a process group, a parallel size."""
     inner = node.func if isinstance(node, ast.Call) else node
     if isinstance(inner, ast.Attribute) and inner.attr == "size":
         owner = last_name(inner.value)
         if _GROUP.search(owner):
             return Symbol(ast.unparse(node), parallel=((owner, 1),))
-    del package
     return None
 
 
@@ -94,3 +95,15 @@ def tests_rank(node: ast.expr) -> bool:
     """Whether a name by itself says that it is true on some ranks only (`is_rank0`, `is_first_rank()`)."""
     name = last_name(node)
     return bool(name and _RANK_TEST.search(name.lower()))
+
+
+def parameters(function: Function, package: Package) -> dict[str, Values]:
+    """A function's parameters when nothing is known of its caller."""
+    spec = function.node.args
+    every = [
+        *spec.posonlyargs,
+        *spec.args,
+        *spec.kwonlyargs,
+        *(one for one in (spec.vararg, spec.kwarg) if one),
+    ]
+    return {one.arg: (replace(symbol(one.arg, one.arg, package), parameter=one.arg),) for one in every}

@@ -13,7 +13,6 @@ from fleetops.source.tracing.names import is_rank
 from fleetops.source.tracing.program import Program, Variable
 from fleetops.source.tracing.ranks import decorator_tests_rank, hides_rank_test
 
-
 _FARTHEST = 600  # places looked at
 _CLOSE = 2  # calls away from the function, within which every caller counts
 _STARTS = frozenset({"Process", "Popen", "spawn", "remote", "SpawnProcess", "submit", "start_process"})

@@ -4,8 +4,8 @@ import re
 from fractions import Fraction
 
 from fleetops.model.proof import Unit
+from fleetops.source.tracing.amounts import Amount
 from fleetops.source.tracing.arithmetic import say_factor
-from fleetops.source.tracing.values import Amount
 
 _FACTORS: dict[Fraction, Unit] = {
     Fraction(10**9): "GB",

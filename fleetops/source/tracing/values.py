@@ -3,11 +3,9 @@
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
-from fleetops.model.proof import Role, Share
+from fleetops.source.tracing.amounts import Amount, Call, Symbol
 from fleetops.source.tracing.definitions import Class, Function, Module
 
 
@@ -19,157 +17,10 @@ class Const:
 
 
 @dataclass(frozen=True)
-class Symbol:
-    """Something that is not the flag's value, as far as it matters to it.
-
-    Attributes:
-        text: how it is written where it comes from.
-        parallel: parallel sizes that it counts, with their power: ((`tp_size`, 1),).
-        counts_bytes: it is a number of bytes, or bytes for each of something.
-        mixed: a parallel size is in it, among other things.
-        terms: where it is a sum: what it is a sum of, by text.
-        rank_test: it is true on some ranks only.
-        share: it is a part of one (a summand divided by its sum).
-        factor: the unit in it (`size_per_token / 1e9` counts gigabytes).
-        parameter: the parameter of the function at hand that it is, "" for anything else.
-    """
-
-    text: str
-    parallel: tuple[tuple[str, int], ...] = ()
-    counts_bytes: bool = False
-    mixed: bool = False
-    terms: frozenset[str] = frozenset()
-    rank_test: bool = False
-    share: bool = False
-    parameter: str = ""
-    factor: Fraction = Fraction(1)
-
-
-@dataclass(frozen=True)
-class Step:
-    """A place on the way, still as a node."""
-
-    module: Module
-    line: int
-    text: str
-    role: Role
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call on the stack: where, and which of several callees was taken."""
-
-    node: ast.AST
-    choice: int = 0
-
-    def __hash__(self) -> int:
-        return hash((id(self.node), self.choice))
-
-
-@dataclass(frozen=True)
-class Guard:
-    """A branch that was taken: the test, which way, in which call, and whether only some ranks go that way."""
-
-    path: tuple[Call, ...]
-    node: ast.AST
-    test: ast.expr
-    branch: bool
-    module: Module = field(compare=False)
-    ranks: bool = field(compare=False, default=False)
-
-    def __hash__(self) -> int:
-        return hash((self.path, id(self.node), self.branch))
-
-    @property
-    def text(self) -> str:
-        """The test as it is written: the same test is the same wherever it stands."""
-        return unparsed(self.test)
-
-    @property
-    def subject(self) -> str:
-        """What an `isinstance` test is about; "" for another test."""
-        test = self.test
-        is_kind = (
-            isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
-        )
-        return unparsed(test.args[0]) if is_kind and isinstance(test, ast.Call) and test.args else ""
-
-
-@dataclass(frozen=True)
-class Site:
-    """Where the flag's bare number is turned into an amount of something.
-
-    Attributes:
-        name: of the class or function around it.
-        path: the calls that led there; guards: the branches taken on the way; loops: those around it;
-            root: the function from which it was followed; multiplies: a count or an amount was multiplied by it;
-            parallel, moved: what it had been divided by, and what had been added, until then.
-    """
-
-    module: Module
-    line: int
-    text: str
-    name: str
-    path: tuple[Call, ...] = field(compare=False, default=())
-    guards: tuple[Guard, ...] = field(compare=False, default=())
-    loops: tuple[Call, ...] = field(compare=False, default=())
-    root: Function | None = field(compare=False, default=None)
-    multiplies: bool = field(compare=False, default=False)
-    parallel: tuple[tuple[str, int], ...] = field(compare=False, default=())
-    moved: tuple[str, ...] = field(compare=False, default=())
-
-
-@dataclass(frozen=True)
-class Amount:
-    """The flag's value, and what has been done to it.
-
-    The amount is value x coefficient x the symbols in `times` / those in `over`, up to rounding.
-
-    Attributes:
-        parallel: powers of parallel sizes in it: ((`tp_size`, -1),) has been divided by one.
-        share: `part` once it has been split.
-        complement: 1 - value has been taken.
-        ranks: where only some ranks are given it (`file:line`).
-        bounded: what else bounds it (`min(...)`), as text.
-        moved: what was added to it before it became an amount of something, as text.
-        site: where it became an amount of something; None while it is the flag's bare number.
-    """
-
-    coefficient: Fraction = Fraction(1)
-    times: tuple[Symbol, ...] = ()
-    over: tuple[Symbol, ...] = ()
-    parallel: tuple[tuple[str, int], ...] = ()
-    share: Share = "whole"
-    complement: bool = False
-    ranks: str = ""
-    bounded: tuple[str, ...] = ()
-    moved: tuple[str, ...] = ()
-    site: Site | None = None
-    trail: tuple[Step, ...] = field(compare=False, default=())
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether it still is the flag's own number (or a part of it, or divided among ranks)."""
-        return self.site is None
-
-    def after(self, *steps: Step) -> "Amount":
-        """With more of its way; what several operations of one line do is said together."""
-        trail = self.trail
-        for step in steps:
-            last = trail[-1] if trail else None
-            if last and (last.module, last.line, last.role) == (step.module, step.line, step.role):
-                notes = ", ".join(dict.fromkeys(note for note in (last.note, step.note) if note))
-                trail = (*trail[:-1], replace(step, note=notes))
-            elif step not in trail:
-                trail = (*trail, step)
-        return replace(self, trail=trail)
-
-
-@dataclass(frozen=True)
 class Reference:
     """A function or a class as a value. `bound`: the object that a method belongs to; `scope`: variables
-    around a nested one."""
+    around a nested one.
+    """
 
     target: Function | Class
     bound: "Object | None" = None
@@ -274,12 +125,8 @@ Value = (
     | Lambda
 )
 Values = tuple[Value, ...]
-
-
-@lru_cache(maxsize=65536)
-def unparsed(node: ast.AST) -> str:
-    """A node's source; nodes are their own keys."""
-    return ast.unparse(node)
+# Of a call: positional ones, then those given by name (`**` for what is given by names that are not known).
+Arguments = tuple[list[Values], dict[str, Values]]
 
 
 _MOST = 10
@@ -313,11 +160,17 @@ def _amounts(values: Iterable[Value]) -> Iterator[Amount]:
                 yield from _amounts(given)
 
 
-def powers(*terms: tuple[tuple[str, int], ...], sign: int = 1) -> tuple[tuple[str, int], ...]:
-    """The product of powers; the last one's sign may be turned around (a division)."""
-    total: dict[str, int] = {}
-    for place, term in enumerate(terms):
-        for name, power in term:
-            turn = sign if place == len(terms) - 1 else 1
-            total[name] = total.get(name, 0) + turn * power
-    return tuple(sorted((name, power) for name, power in total.items() if power))
+def elements(value: Value) -> Values:
+    """What an item of it may be."""
+    if isinstance(value, Several):
+        return union(*value.items)
+    if isinstance(value, Each):
+        return value.item
+    if isinstance(value, Table):
+        return tuple(Const(key) for key, _ in value.items)
+    return ()
+
+
+def limited(values: Values, place: str) -> Values:
+    """Amounts that only some ranks are given."""
+    return tuple(replace(one, ranks=one.ranks or place) if isinstance(one, Amount) else one for one in values)

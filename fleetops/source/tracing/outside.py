@@ -1,0 +1,86 @@
+"""Calls of what is not the package's own: memory is taken, the value is kept, shown, or lost."""
+
+import ast
+from dataclasses import replace
+
+from fleetops.source.tracing import builtin_calls, names
+from fleetops.source.tracing.amounts import Amount, Symbol
+from fleetops.source.tracing.constructing import Constructing
+from fleetops.source.tracing.definitions import callee_name
+from fleetops.source.tracing.machine import Frame
+from fleetops.source.tracing.texts import written
+from fleetops.source.tracing.values import (
+    Arguments,
+    Const,
+    Foreign,
+    Partial,
+    Several,
+    Space,
+    Value,
+    Values,
+    amounts_in,
+    union,
+)
+
+ALONE = "one dimension"
+
+
+class Outside(Constructing):
+    """Says what becomes of a value that is given to something that cannot be looked into."""
+
+    def _unknown(self, frame: Frame, node: ast.Call, callee: Value, arguments: Arguments) -> Values:
+        """A callee outside the package, or one that cannot be told."""
+        positional, keywords = arguments
+        name = callee_name(node) or _said(callee)
+        given = union(*positional, *keywords.values())
+        amounts = amounts_in(given)
+        text = written(node)
+        if name == "partial" and positional:
+            return tuple(
+                Partial(one, tuple(positional[1:]), tuple(keywords.items())) for one in positional[0]
+            )
+        if not amounts:
+            if builtin_calls.keeps(name) and positional:
+                return positional[-1] if name == "cast" else positional[0]
+            if isinstance(callee, Space):
+                return (Symbol(text),)
+            return (names.symbol(text, name, self.program.package),)
+        alone = all(amounts_in(one) or all(isinstance(value, Const) for value in one) for one in positional)
+        if isinstance(callee, Foreign | Symbol) and builtin_calls.keeps(name) and (alone or name == "cast"):
+            return tuple(one for one in given if amounts_in((one,)))
+        if builtin_calls.only_looks(name):
+            return (Symbol(text),)
+        if builtin_calls.allocates(name):
+            self._allocated(frame, node, positional, amounts)
+            return (Symbol(text),)
+        why = f"{written(node.func)} cannot be followed"
+        if isinstance(callee, Symbol) and "does not parse" in callee.text:
+            why = callee.text
+        for amount in amounts:
+            self.machine.lose(frame, node, amount, why)
+        return (Symbol(text),)
+
+    def _allocated(
+        self, frame: Frame, node: ast.Call, positional: list[Values], amounts: list[Amount]
+    ) -> None:
+        """Memory is taken. One number for each (a table of what is free) is not what the amount is for."""
+        first = positional[0] if positional else ()
+        alone = any(
+            isinstance(one, Amount) or (isinstance(one, Several) and len(one.items) == 1) for one in first
+        )
+        told = [value for one in node.keywords for value in self.evaluate(frame, one.value)]
+        by_rank = any(isinstance(one, Symbol) and one.rank_test for one in told)
+        for amount in amounts:
+            step = self.machine.step(frame, node, "allocation", "allocates", written(node))
+            taken = replace(amount, ranks=f"{frame.module.file}:{node.lineno}") if by_rank else amount
+            if taken.site is None:
+                taken = replace(taken, site=self.machine.site(frame, node))
+            self.machine.allocations.append(self.machine.met(taken, step, frame, ALONE if alone else ""))
+            if taken.site and not (alone and any(under.counts_bytes for under in taken.over)):
+                self.machine.allocated.add((taken.site, taken.site.path))
+
+
+def _said(callee: Value) -> str:
+    if isinstance(callee, Foreign):
+        return callee.dotted.rpartition(".")[2]
+    return callee.text if isinstance(callee, Symbol) else ""
