@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ def _add_numbers(parser: argparse.ArgumentParser) -> None:
         ("--ranks", _count, "N", "ranks on one node"),
         ("--tp", _count, "N", "tensor-parallel size, which divides the KV heads"),
         ("--page-size", _count, "N", "tokens of a page"),
-        ("--kv-dtype", str, "TYPE", "of the KV store, as --kv-cache-dtype has it"),
+        ("--kv-dtype", _kv_type, "TYPE", "of the KV store, as --kv-cache-dtype has it"),
         ("--device-tokens", _count, "N", "of one rank's GPU pool, which ratios multiply"),
     ):
         parser.add_argument(option, type=kind, metavar=metavar, help=words)
@@ -70,6 +71,15 @@ def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < len(text) < 12 or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
     return int(text)
+
+
+def _kv_type(text: str) -> str:
+    """A type whose bytes are known here."""
+    from fleetops.sizing.element import KNOWN_TYPES
+
+    if text.lower() not in KNOWN_TYPES:
+        raise argparse.ArgumentTypeError(f"{text!r} is no type that is known: {', '.join(KNOWN_TYPES)}")
+    return text.lower()
 
 
 def _bytes(text: str) -> int:
@@ -88,6 +98,17 @@ def _bytes(text: str) -> int:
             f"{text!r} is not a number of bytes like 445000000000, 445e9 or '445 GB'"
         )
     return int(number)
+
+
+def reword(words: Sequence[str]) -> list[str]:
+    """`--set --hicache-size=300` as one word: argparse would take the flag for an option of this command."""
+    found: list[str] = []
+    for word in words:
+        if found and found[-1] == "--set" and word.startswith("--") and "=" in word:
+            found[-1] = f"--set={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def execute(args: argparse.Namespace, world: World) -> Exit:
@@ -114,6 +135,7 @@ def _with_inventory(
 ) -> "tuple[Sizing, ...]":
     """A profile on nodes; on no node at all where the source and what is available are both given."""
     from fleetops.fleet.size import size_nodes, size_offline
+    from fleetops.fleet.size_names import refuse_unread
     from fleetops.render.waiting import waiting
     from fleetops.store.database import Store
 
@@ -121,8 +143,10 @@ def _with_inventory(
     profile = _profile(args, inventory)
     given = _given(args, world, open_source(args, world, output), proofs)
     if profile and given.explain and given.available_bytes is not None and not args.nodes:
+        refuse_unread(given, (profile,))
         return (size_offline(profile, given),)
     nodes = _nodes(args, inventory)
+    refuse_unread(given, [profile] if profile else [inventory.profiles[node.profile] for node in nodes])
     with world.connections(inventory) as sessions, waiting(output) as on_answer:
         return size_nodes(
             sessions,
@@ -177,6 +201,7 @@ def _nodes(args: argparse.Namespace, inventory: "Inventory") -> "list[Node]":
 def _alone(args: argparse.Namespace, world: World, output: "Output", proofs: "Proofs") -> "Sizing":
     """Without inventory and profile: every number is an option."""
     from fleetops.fleet.size import size_offline
+    from fleetops.fleet.size_names import refuse_unread
     from fleetops.model.fleet import Profile
 
     missing = [
@@ -196,7 +221,9 @@ def _alone(args: argparse.Namespace, world: World, output: "Output", proofs: "Pr
     tree = open_source(args, world, output)
     engine = tree.package if tree else ""
     nameless = Profile(name="", engine=engine, model="", ranks=args.ranks, port=0)
-    return size_offline(nameless, _given(args, world, tree, proofs))
+    given = _given(args, world, tree, proofs)
+    refuse_unread(given, (nameless,))
+    return size_offline(nameless, given)
 
 
 def _given(args: argparse.Namespace, world: World, tree: "LocalTree | None", proofs: "Proofs") -> "Given":

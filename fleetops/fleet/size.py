@@ -167,7 +167,9 @@ def _next(found: Sizing, given: Given) -> str:
         return shlex.join(["fleetops", "size", "--profile", found.profile, "--set", setting, found.host])
     if found.flag and any(found.flag in doubt and "proven" in doubt for doubt in found.doubts) and found.host:
         return shlex.join(["fleetops", "explain", found.flag, found.host])
-    return f"fleetops probe {found.host}" if found.host and not found.doubts else ""
+    if not found.host:
+        return "the same with --available BYTES" if given.available_bytes is None and not found.doubts else ""
+    return "" if found.doubts else f"fleetops probe {found.host}"
 
 
 def _own_available(observation: Observation, found: Rooms) -> int | None:

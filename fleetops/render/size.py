@@ -125,7 +125,7 @@ def _told(sizing: Sizing, width: int | None) -> Iterator[Text]:
         yield from row("host pool", _tokens(sizing), width)
     for number, why in enumerate(sizing.kv.inexact if sizing.kv else ()):
         yield from row("" if number else "not exact", why, width, label_style="yellow")
-    if sizing.window:
+    if sizing.window and not _says_nothing(sizing.window, sizing):
         yield from _check(sizing.window, sizing, width)
     for number, note in enumerate(sizing.notes):
         yield from row("" if number else "note", note, width)
@@ -154,6 +154,12 @@ def _tokens(sizing: Sizing) -> str:
     value = size.value if size.value is not None else size.fits
     told = f"{pool.tokens:,} tokens a rank at {value:g}, {show_gb(pool.size_bytes)}"
     return f"{told}; {other.tokens:,} at {size.fits}" if other else told
+
+
+def _says_nothing(window: EngineWindow, sizing: Sizing) -> bool:
+    """Of 0, of no size at all, or where no size can pass: what the check would say helps nobody."""
+    nothing = sizing.asked is None and sizing.size is not None and sizing.size.fits == 0
+    return sizing.asked == 0 or window.up_to == 0 or nothing
 
 
 def _check(window: EngineWindow, sizing: Sizing, width: int | None) -> Iterator[Text]:
@@ -206,7 +212,8 @@ class _JsonLine:
 def _arithmetic(found: Budget) -> Iterator[_Line]:
     """The flags, what comes on top, what is left alone, their sum, and every bound."""
     for size in found.sizes:
-        yield _Line(size.name, size.arithmetic, size.total_bytes)
+        how = "nothing fits" if size.value is None and size.fits == 0 else size.arithmetic
+        yield _Line(size.name, how, size.total_bytes)
         yield from (_Line(line.label, "", line.size_bytes) for line in size.beside)
     yield from (_Line(line.label, "", line.size_bytes) for line in found.lines)
     yield _Line("needed", "", found.needed_bytes)
@@ -272,5 +279,6 @@ def _verdict(sizing: Sizing) -> str:
         return f"{begin} of {there} available; {'it fits, ' if sizing.asked is not None else ''}{show_gb(left)} to spare"
     fits = f"{size.fits} fits" if size.fits else "nothing fits"
     if sizing.asked is None:
-        return f"{there} available; {fits}"
+        taken = show_gb(found.needed_bytes - (size.total_bytes or 0))
+        return f"{there} available; {fits}: {taken} are needed before {size.name} takes anything"
     return f"{sizing.asked:g}{each} asks {asks}; {there} available, {show_gb(-left)} too much; {fits}"

@@ -29,12 +29,23 @@ def _doubt(flag: Flag, meaning: Meaning, question: Question, shape: Shape, kv: K
         return explanation.unproven_because or f"this release has no flag {name}"
     if not explanation.is_proven:
         return f"what {name} means is not proven: {explanation.unproven_because or 'the trail is lost'}"
+    if _is_left_to_ratio(flag, question):
+        return (
+            f"{name}=0 sizes nothing: it leaves the size to hicache_ratio (2.0 by default), "
+            "which --flag hicache_ratio with --device-tokens N sizes"
+        )
     if meaning.bytes_per_unit is not None:
         return ""
     counted = {"ratio": "is a ratio", "fraction": "is a fraction"}.get(
         explanation.unit, f"counts in {explanation.unit}"
     )
     return f"{name} {counted}: {_missing(flag, explanation, question, shape, kv)}"
+
+
+def _is_left_to_ratio(flag: Flag, question: Question) -> bool:
+    """Whether a size of 0 hands over to the ratio, and the ratio is not counted itself."""
+    counted = {one.name for one in question.flags}
+    return flag.name == question.flag == "hicache_size" and flag.value == 0 and "hicache_ratio" not in counted
 
 
 def _missing(
@@ -69,8 +80,6 @@ def notes_of(question: Question, shape: Shape) -> tuple[str, ...]:
             notes.append(
                 "with the lmcache backend this release does not pass it on: LMCache's own server decides"
             )
-    if question.flag == "hicache_size" and flags.get("hicache_size") == 0:
-        notes.append("0 leaves the size to hicache_ratio (2.0 by default): size that instead")
     asks = question.flag in flags
     if explanation and explanation.default and not asks and not isinstance(explanation.default, bool):
         notes.append(f"left out, the engine takes its default: {explanation.default} {explanation.unit}")

@@ -12,6 +12,8 @@ _BYTES = {
     **dict.fromkeys(("fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "int8"), 1),
 }
 FP8 = ("fp8", "fp8_e4m3")
+KNOWN_TYPES = ("auto", *_BYTES, "fp4_e2m1")
+"""The types of a KV store whose bytes can be counted, as flags spell them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,15 @@ _NAMES = {
 }
 _MOST_DIGITS = 10
 _DSA_BACKENDS = ("nsa_prefill_backend", "nsa_decode_backend", "dsa_prefill_backend", "dsa_decode_backend")
+READ_FLAGS = frozenset(
+    (
+        *(spelling for spellings in _NAMES.values() for spelling in spellings),
+        *_DSA_BACKENDS,
+        "enable_dp_attention",
+        "disable_hybrid_swa_memory",
+    )
+)
+"""Every flag that `shape_of` looks at."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -179,6 +179,64 @@ def test_misuse_is_said_in_words(desk, words, said):
     assert stderr.startswith("error: ")
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("hicach_size=300", "did you mean hicache_size?"),
+        ("foo=3", "--flag foo sizes it"),
+        ("--pages-size=64", "did you mean page_size?"),
+    ],
+)
+def test_a_setting_that_nothing_looks_at_is_refused(desk, setting, said):
+    code, stdout, stderr = desk.call(*GOLDEN, "--set", setting)
+    assert (code, stdout) == (Exit.USAGE, "")
+    assert "size does not count with a flag" in stderr
+    assert said in stderr
+
+
+def test_settings_that_shape_the_launch_are_taken(desk):
+    settings = ("dp_size=8", "enable_dp_attention=true", "enable_hierarchical_cache=true", "nnodes=1")
+    words = [word for setting in settings for word in ("--set", setting)]
+    code, body = desk.json(*GOLDEN, *words)
+    assert (code, body["fits"]) == (Exit.FINE, 48)
+
+
+@pytest.mark.parametrize("words", [("--set", "--hicache-size=300"), ("--set=--hicache-size=300",)])
+def test_a_setting_may_be_spelled_as_the_engine_does(desk, words):
+    code, body = desk.json(*GOLDEN, *words)
+    assert (code, body["asked"]) == (Exit.REFUSED, 300)
+
+
+def test_a_size_of_0_is_left_to_the_ratio_and_so_unproven(desk):
+    code, body = desk.json(*GOLDEN, "--set", "hicache_size=0")
+    assert (code, body["verdict"]) == (Exit.UNKNOWN, "unproven")
+    assert "leaves the size to hicache_ratio" in body["unproven_because"][0]
+    assert "--flag hicache_ratio with --device-tokens N" in body["unproven_because"][0]
+    assert "its check" not in desk.call(*GOLDEN, "--set", "hicache_size=0")[1]
+
+
+def test_a_type_that_nobody_knows_is_misuse(desk):
+    code, stdout, stderr = desk.call(*GOLDEN, "--kv-dtype", "foo")
+    assert (code, stdout) == (Exit.USAGE, "")
+    assert "'foo' is no type that is known" in stderr
+    assert "fp8_e4m3" in stderr
+    assert desk.call(*GOLDEN, "--kv-dtype", "FP8_E4M3")[0] == Exit.FINE
+
+
+def test_where_nothing_fits_that_is_all_that_is_said(desk):
+    code, stdout, _ = desk.call(*GOLDEN, "--available", "10GB")
+    assert code == Exit.REFUSED
+    assert "10 GB available; nothing fits: 56 GB are needed before hicache_size takes anything" in stdout
+    assert "its check" not in stdout
+    assert "pass" not in stdout
+    assert "?" not in stdout
+
+
+def test_what_is_available_is_asked_for_by_its_option(desk):
+    code, body = desk.json("--flag", "hicache_size", "--ranks", "8", "--set", "hicache_size=300")
+    assert (code, body["next"]) == (Exit.UNKNOWN, "the same with --available BYTES")
+
+
 # With a profile, and still no node.
 
 INVENTORY = """\
@@ -227,6 +285,11 @@ def test_a_profile_is_sized_without_asking_a_node(fleet):
         (("--profile", "vllm-total"), "no node's inventory names profile vllm-total"),
         (("node-175",), "names no profile for node-175"),
         (("--profile", "hicache300", "node-17"), "node-17"),
+        (("--profile", "hicache300", "node-174", "--set", "hicach_size=3"), "did you mean hicache_size?"),
+        (
+            ("--profile", "hicache300", "--available", "1", "--set", "hicach_size=3"),
+            "did you mean hicache_size?",
+        ),
     ],
 )
 def test_misuse_with_an_inventory(fleet, words, said):

@@ -92,7 +92,8 @@ def test_another_flag_that_is_not_proven_keeps_the_verdict_open():
 def test_zero_leaves_it_to_the_ratio():
     found = answered(replace(SIZE, value=0))
     assert (found.asked, found.pool) == (0, None)
-    assert "hicache_ratio" in found.notes[0]
+    assert (found.verdict, found.notes) == ("unproven", ())
+    assert "hicache_ratio" in found.doubts[0]
 
 
 def test_what_is_available_must_be_known():
