@@ -11,6 +11,8 @@ from fleetops.model.proof import Explanation
 from fleetops.source.tree import Tree
 
 SMALL = "sglang-small"
+# Their variants take a second or less.
+QUICK = (SMALL, "sglang-0.4.5.post3", "sglang-0.5.9", "lmcache-0.5.6")
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,14 @@ class Variant:
         base: the release (`sglang-0.5.9`), or `sglang-small`.
         right: outcomes that are right (see `outcome`). More than one where following is a luxury.
         names: where the outcome is `unproven`, its reason has to name one of these.
+        often: in every run of the tests, also where the release is a large one.
     """
 
     base: str
     flag: str
     right: tuple[str, ...]
     names: tuple[str, ...]
+    often: bool
     build: Callable[[Patch], None]
 
     @property
@@ -55,13 +59,20 @@ _COLLECTED: list[Variant] = []
 
 
 def variant(
-    *bases: str, right: str, names: str = "", flag: str = "hicache_size"
+    *bases: str, right: str, names: str = "", flag: str = "hicache_size", often: bool = False
 ) -> Callable[[Callable[[Patch], None]], Callable[[Patch], None]]:
     """Collect a builder as a variant of each of these releases. `right` and `names` separate by ` | `."""
 
     def collect(build: Callable[[Patch], None]) -> Callable[[Patch], None]:
         _COLLECTED.extend(
-            Variant(base, flag, tuple(right.split(" | ")), tuple(filter(None, names.split(" | "))), build)
+            Variant(
+                base,
+                flag,
+                tuple(right.split(" | ")),
+                tuple(filter(None, names.split(" | "))),
+                often or base in QUICK,
+                build,
+            )
             for base in bases
         )
         return build

@@ -6,7 +6,6 @@ A confident wrong answer is the worst defect that this program can have; each va
 import pytest
 from release_variants import SMALL, Variant, all_variants
 from release_wheels import tree_or_skip
-from test_plain import IN_EVERY_RUN
 
 from fleetops.source.packages import package
 from fleetops.source.trace import explain
@@ -16,10 +15,7 @@ VARIANTS = all_variants()
 
 def params() -> list[object]:
     return [
-        pytest.param(
-            one, id=one.name, marks=[] if one.base in (SMALL, *IN_EVERY_RUN) else [pytest.mark.releases]
-        )
-        for one in VARIANTS
+        pytest.param(one, id=one.name, marks=[] if one.often else [pytest.mark.releases]) for one in VARIANTS
     ]
 
 
@@ -38,10 +34,3 @@ def test_the_small_package_is_understood() -> None:
 def test_variants_have_names_of_their_own() -> None:
     names = [one.name for one in VARIANTS]
     assert len(set(names)) == len(names)
-
-
-@pytest.mark.parametrize("variant", params())
-def test_an_edit_can_be_applied(variant: Variant) -> None:
-    """Without the tracer: an edit that misses its line would test nothing."""
-    tree = variant.tree(tree_or_skip(variant.base))
-    assert tree.digest != tree.base.digest

@@ -67,7 +67,7 @@ def opaque_in_the_first_release(patch: Patch) -> None:
 # -- SGLang 0.5.16: two files with the arithmetic, pools chosen by strategies ---------------------------------------------
 
 
-@variant("sglang-0.5.16", right="total GB x3")
+@variant("sglang-0.5.16", right="total GB x3", often=True)
 def divided_in_both_pools(patch: Patch) -> None:
     for file, before in (
         (BASE, "class HostKVCache(abc.ABC):"),
@@ -83,7 +83,7 @@ def divided_in_the_mamba_pool_only(patch: Patch) -> None:
     patch.replace(MAMBA_OLD, EACH, SHARE)
 
 
-@variant("sglang-0.5.16", right="unproven")
+@variant("sglang-0.5.16", right="unproven", often=True)
 def binary_in_the_mamba_pool_only(patch: Patch) -> None:
     patch.replace(MAMBA_OLD, EACH, "host_size * (1 << 30) // ")
 
@@ -121,7 +121,7 @@ def a_strategy_that_is_opaque(patch: Patch) -> None:
 # -- SGLang 0.5.20: fields elsewhere, accessors, parts ----------------------------------------------------------------------
 
 
-@variant("sglang-0.5.20", right="total GB")
+@variant("sglang-0.5.20", right="total GB", often=True)
 def divided_where_it_is_read(patch: Patch) -> None:
     for file in (ASSEMBLER, OLD_CACHE):
         patch.edits[file] = patch.text(file).replace(
@@ -142,7 +142,7 @@ def divided_in_a_class_that_is_dead_by_now(patch: Patch) -> None:
     )
 
 
-@variant("sglang-0.5.20", right="unproven")
+@variant("sglang-0.5.20", right="unproven", often=True)
 def parts_that_sum_to_twice(patch: Patch) -> None:
     patch.replace(
         ASSEMBLER,
@@ -174,12 +174,12 @@ def binary_everywhere_in_the_newest(patch: Patch) -> None:
         patch.replace(file, old, old.replace("1e9", "(1 << 30)"))
 
 
-@variant("sglang-0.5.23", right="unproven")
+@variant("sglang-0.5.23", right="unproven", often=True)
 def binary_in_the_shared_backing_only(patch: Patch) -> None:
     patch.replace(UNIFIED, "host_size * 1e9 * ", "host_size * (1 << 30) * ")
 
 
-@variant("sglang-0.5.23", right="total GB")
+@variant("sglang-0.5.23", right="total GB", often=True)
 def divided_everywhere_in_the_newest(patch: Patch) -> None:
     for file, before in (
         (BASE, "class HostKVCache(abc.ABC):"),
@@ -234,7 +234,7 @@ SPEC = "v1/kv_offload/cpu/spec.py"
 SIMPLE = "distributed/kv_transfer/kv_connector/v1/simple_cpu_offload_connector.py"
 
 
-@variant("vllm-0.33.0", flag=VLLM, right="total GB")
+@variant("vllm-0.33.0", flag=VLLM, right="total GB", often=True)
 def decimal_in_vllm(patch: Patch) -> None:
     patch.replace(CONFIG, "kv_offloading_size * (1 << 30)", "kv_offloading_size * 1e9")
 
@@ -250,7 +250,7 @@ def each_worker_takes_all_of_it_in_both_connectors(patch: Patch) -> None:
     patch.replace(SIMPLE, "cpu_capacity_bytes // world_size", "cpu_capacity_bytes")
 
 
-@variant("vllm-0.33.0", flag=VLLM, right="unproven")
+@variant("vllm-0.33.0", flag=VLLM, right="unproven", often=True)
 def simple_connector_takes_all_of_it(patch: Patch) -> None:
     patch.replace(SIMPLE, "cpu_capacity_bytes // world_size", "cpu_capacity_bytes")
 
@@ -356,7 +356,7 @@ def one_rank_by_an_accessor(patch: Patch) -> None:
     )
 
 
-@variant("sglang-0.5.23", right="total GB | unproven")
+@variant("sglang-0.5.23", right="total GB | unproven", often=True)
 def one_rank_keeps_its_buffer(patch: Patch) -> None:
     patch.replace(
         BASE,
