@@ -13,6 +13,7 @@ class Package:
             constructor) by name, `Class.method`, or `Class.*` where others call its methods by their names.
         per_server: those that run once per server (or per node), outside the ranks' processes.
         parallel_sizes: names of parallel sizes, beyond those that end in `_parallel_size` or `world_size`.
+        has_options: its flags are options of a command line; without, the fields of its configuration.
         left_out: folders of other programs inside the package that the server never runs.
     """
 
@@ -21,4 +22,5 @@ class Package:
     per_rank: tuple[str, ...]
     per_server: tuple[str, ...] = ()
     parallel_sizes: tuple[str, ...] = ()
+    has_options: bool = True
     left_out: tuple[str, ...] = ("test", "tests", "benchmark", "benchmarks")

@@ -6,5 +6,6 @@ PACKAGE = Package(
     name="lmcache",
     title="LMCache",
     per_rank=("LMCacheEngineBuilder.get_or_create", "LMCacheConnectorV1Impl", "LMCacheManager"),
+    has_options=False,
     per_server=("run_cache_server",),
 )

@@ -13,6 +13,11 @@ _CONFIGURES = frozenset(
 )
 
 
+# A field that is annotated as an option (0), one that an option takes its default from or stands beside (1), any other
+# field (3), the option itself (5); one more where the default cannot be told.
+_SURE = 1
+
+
 @dataclass(frozen=True)
 class Declaration:
     """One declaration.
@@ -43,6 +48,8 @@ def declarations(flag: str, program: Program) -> list[Declaration]:
             if flag in one.annotated or flag in one.fields:
                 found += _field(flag, program, module, one, options)
         found += _table(flag, module)
+    if not options and program.package.has_options:
+        found = [one for one in found if one.rank <= _SURE]  # just a field of that name
     found += options
     return sorted(found, key=lambda one: (one.rank, one.module.file, one.line))
 
@@ -71,8 +78,9 @@ def _field(
             statement.annotation, module, program
         )
         pointed = any(one.owner is of for one in options)
-        rank = 0 if annotated else 1 if pointed else 3
-        if not known:
+        beside = any(one.module is module for one in options)
+        rank = 0 if annotated else _SURE if pointed or beside else 3
+        if not known and rank > _SURE:
             rank += 1
         text = module.lines[statement.lineno - 1].strip()
         yield Declaration(module, statement.lineno, text, of, default, known, rank)

@@ -57,7 +57,7 @@ class Program:
         *folders, name = file.split("/")
         return (
             bool(set(folders) & set(self.package.left_out))
-            or name.startswith("test_")
+            or name.startswith(("test_", "bench_"))
             or name == "unit_test.py"
         )
 
