@@ -78,6 +78,11 @@ class Guard:
         return unparsed(self.test)
 
     @property
+    def said(self) -> str:
+        """What holds where this way is gone."""
+        return self.text if self.branch else f"not ({self.text})"
+
+    @property
     def subject(self) -> str:
         """What an `isinstance` test is about; "" for another test."""
         test = self.test

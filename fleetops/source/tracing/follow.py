@@ -8,7 +8,8 @@ from fleetops.source.tracing.builtin_calls import is_shared
 from fleetops.source.tracing.declared import Declaration
 from fleetops.source.tracing.definitions import Class, Function, Module, last_name
 from fleetops.source.tracing.machine import Field, Machine
-from fleetops.source.tracing.reach import Mention, Reach
+from fleetops.source.tracing.mentions import Mention
+from fleetops.source.tracing.reach import Reach
 from fleetops.source.tracing.statements import Statements
 from fleetops.source.tracing.values import amounts_in
 

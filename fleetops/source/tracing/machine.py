@@ -62,6 +62,11 @@ class Met:
     loops: tuple[Call, ...] = ()
     why: str = ""
 
+    @property
+    def at(self) -> str:
+        """`file:line`, for a person."""
+        return f"{self.step.module.file}:{self.step.line}"
+
 
 @dataclass(eq=False)
 class Machine:
