@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fleetops.source.tracing.amounts import Amount, Symbol
-from fleetops.source.tracing.values import Const, Each, Several, Table, Value, Values, elements, union
+from fleetops.source.tracing.values import Const, Each, Several, Value, Values, elements, union
 
 _KEEP = frozenset(
     {
@@ -130,10 +130,6 @@ def _items(values: Values) -> Values:
 
 def _enumerate(arguments: list[Values], _text: str) -> Values:
     return (Each((Several(((Symbol("index"),), _items(arguments[0]))),)),)
-
-
-def _dictionary(arguments: list[Values], _text: str) -> Values:
-    return tuple(one for one in arguments[0] if isinstance(one, Table)) or (Table(),)
 
 
 _SEQUENCES: dict[str, Callable[[list[Values], str], Values]] = {

@@ -7,6 +7,7 @@ from typing import Any
 
 from fleetops.source.tracing.definitions import Class, Module, last_name
 from fleetops.source.tracing.program import Program, Variable
+from fleetops.source.tracing.texts import statement_text
 
 _CONFIGURES = frozenset(
     {"dataclass", "config", "Struct", "BaseModel", "NamedTuple", "TypedDict", "BaseSettings", "define"}
@@ -82,7 +83,7 @@ def _field(
         rank = 0 if annotated else _SURE if pointed or beside else 3
         if not known and rank > _SURE:
             rank += 1
-        text = module.lines[statement.lineno - 1].strip()
+        text = statement_text(module, statement)
         yield Declaration(module, statement.lineno, text, of, default, known, rank)
 
 

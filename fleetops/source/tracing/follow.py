@@ -8,7 +8,6 @@ from fleetops.source.tracing.builtin_calls import is_shared
 from fleetops.source.tracing.declared import Declaration
 from fleetops.source.tracing.definitions import Class, Function, Module, last_name
 from fleetops.source.tracing.machine import Field, Machine
-from fleetops.source.tracing.mentions import Mention
 from fleetops.source.tracing.reach import Reach
 from fleetops.source.tracing.statements import Statements
 from fleetops.source.tracing.values import amounts_in
@@ -28,7 +27,6 @@ class Follower:
     roots: list[Function] = field(default_factory=list)
     _ran: dict[Function, int] = field(default_factory=dict)
     _now: int = 1
-    _chased: set[tuple[str, Amount]] = field(default_factory=set)
 
     def follow(self, declared: list[Declaration]) -> None:
         """Until nothing new is met."""
@@ -248,6 +246,3 @@ def _call_reads(node: ast.Call, name: str, *, written: bool) -> bool:
 
 def _covers(known: Field, new: Field) -> bool:
     return known.variable_of is new.variable_of and (known.owner is None or known.owner is new.owner)
-
-
-__all__ = ["Follower", "Mention"]
