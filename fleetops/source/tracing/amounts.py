@@ -100,7 +100,8 @@ class Site:
         name: of the class or function around it.
         path: the calls that led there; guards: the branches taken on the way; loops: those around it;
             root: the function from which it was followed; multiplies: a count or an amount was multiplied by it;
-            parallel, moved: what it had been divided by, and what had been added, until then.
+            parallel, moved: what it had been divided by, and what had been added, until then;
+            depth: how many functions were being followed.
     """
 
     module: Module
@@ -112,6 +113,7 @@ class Site:
     loops: tuple[Call, ...] = field(compare=False, default=())
     root: Function | None = field(compare=False, default=None)
     multiplies: bool = field(compare=False, default=False)
+    depth: int = field(compare=False, default=0)
     parallel: tuple[tuple[str, int], ...] = field(compare=False, default=())
     moved: tuple[str, ...] = field(compare=False, default=())
 

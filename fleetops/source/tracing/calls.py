@@ -160,10 +160,32 @@ class Calls(Outside):
                 self.machine.lose(
                     frame, node, amount, f"{target.title} is changed by {changed}, which cannot be followed"
                 )
+        if not matters and this is not None:
+            self._again(frame, node, target, this)
         bound = self.bind(frame, target, this, arguments, callee.scope)
         with self._decorated(node, target):
             found = self._followed(target, this, bound) if matters else self._looked_at(target, this, bound)
         return self._result(plain, found)
+
+    def _again(self, frame: Frame, node: ast.AST, target: Function, this: Object) -> None:
+        """A method that has allocated for this object, called once more on the same way."""
+        ways = {(guard.path, guard.text): guard.branch for guard in self.machine.guards}
+        for (owner, _), values in list(self.machine.state.items()):
+            for amount in amounts_in(values) if owner == this else ():
+                made_here = amount.site is not None and amount.site.path[: len(this.path)] == this.path
+                before = self.machine.allocators.get((target, amount.site.path)) if amount.site else None
+                if (
+                    before is None
+                    or not made_here
+                    or any(
+                        ways.get((guard.path, guard.text), guard.branch) is not guard.branch
+                        for guard in before
+                    )
+                ):
+                    continue
+                step = self.machine.step(frame, node, "allocation", "allocates again")
+                self.machine.repeated.append(self.machine.met(amount, step, frame))
+                return
 
     def _result(self, plain: Symbol, found: Values) -> Values:
         """What the name says and what the body says, together."""

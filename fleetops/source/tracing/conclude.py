@@ -1,7 +1,8 @@
 """From everything that was met to the verdict."""
 
 import ast
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 from fleetops.model.proof import Explanation, Scope, Unit
@@ -141,6 +142,8 @@ class Conclusion:
                 self.doubts.append(why)
         for one in self.machine.overrides:
             self._doubt_written(one, unit)
+        for one in self.machine.repeated:
+            self.doubts.append(f"{one.at}: it is allocated more than once: {one.step.text}")
         self.doubts += replaced_definitions(taken, self.machine.program)
         for one in self.machine.losses:
             if one.amount.is_bare:
@@ -160,13 +163,8 @@ class Conclusion:
     def _doubt_written(self, one: Met, unit: Unit) -> None:
         """The flag's own field is written. A share that is made smaller for some models still is a share."""
         said = f"{one.at}: it is overwritten: {one.step.text}"
-        plain = Amount(coefficient=one.amount.coefficient)
-        if (
-            unit in {"ratio", "fraction"}
-            and one.guards
-            and not one.why
-            and one.amount == replace(plain, site=one.amount.site)
-        ):
+        shared = one.amount.parallel or one.amount.moved or one.amount.ranks
+        if unit in {"ratio", "fraction"} and not one.why and not shared:
             self.notes.append(f"{one.at}: in some cases {one.step.text}")
         else:
             self.doubts.append(said)
@@ -184,7 +182,10 @@ class Conclusion:
     def _plainest(self, taken: list[Met]) -> Amount | None:
         """The amount whose way is shown: a whole one, by the shortest way."""
         if taken:
-            best = min(taken, key=lambda one: (one.amount.share == "part", len(one.amount.trail)))
+            often = Counter(one.root for one in taken)
+            best = min(
+                taken, key=lambda one: (one.amount.share == "part", -often[one.root], len(one.amount.trail))
+            )
             return best.amount
         lost = [*self.machine.losses, *self.machine.overrides]
         return lost[0].amount if lost else None

@@ -31,6 +31,7 @@ class Constructing(Containers):
         if start is None:
             self._fields(frame, node, made, arguments)
         else:
+            self.machine.begin(made)
             self.run(start, made, self.bind(frame, start, made, arguments))
         return (made,)
 

@@ -184,7 +184,7 @@ class Follower:
     def _forget(self, root: Function) -> None:
         """It is followed anew: what it met before would count twice."""
         machine = self.machine
-        for met in (machine.allocations, machine.losses, machine.overrides):
+        for met in (machine.allocations, machine.losses, machine.overrides, machine.repeated):
             met[:] = [one for one in met if one.root is not root]
         machine.checks[:] = [(one, node) for one, node in machine.checks if one.root is not root]
 

@@ -101,7 +101,15 @@ class Machine:
     notes: list[str] = field(default_factory=list)
     results: dict[Any, Values] = field(default_factory=dict)
     allocated: set[tuple[Site, tuple[Call, ...]]] = field(default_factory=set)
+    allocators: dict[tuple[Function, tuple[Call, ...]], tuple[Guard, ...]] = field(default_factory=dict)
+    repeated: list[Met] = field(default_factory=list)
+    loop_depths: tuple[int, ...] = ()
     budget: int = 400_000
+
+    def begin(self, made: Object) -> None:
+        """An object is made (or made anew on the same way): nothing has been allocated for it yet."""
+        depth = len(made.path)
+        self.allocators = {key: one for key, one in self.allocators.items() if key[1][:depth] != made.path}
 
     def is_allocated(self, amount: Amount) -> bool:
         """Whether memory has been taken for this very amount."""
@@ -137,6 +145,7 @@ class Machine:
             guards=self.guards,
             loops=self.loops,
             root=self.root,
+            depth=len(self.stack),
         )
 
     @contextmanager
@@ -152,12 +161,13 @@ class Machine:
     @contextmanager
     def looping(self, node: ast.AST) -> Iterator[None]:
         """While a loop's body is followed."""
-        before = self.loops
-        self.loops = (*before, Call(node))
+        before = self.loops, self.loop_depths
+        self.loops = (*self.loops, Call(node))
+        self.loop_depths = (*self.loop_depths, len(self.stack))
         try:
             yield
         finally:
-            self.loops = before
+            self.loops, self.loop_depths = before
 
     @contextmanager
     def guarded(

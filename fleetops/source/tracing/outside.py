@@ -78,6 +78,23 @@ class Outside(Constructing):
             self.machine.allocations.append(self.machine.met(taken, step, frame, ALONE if alone else ""))
             if taken.site and not (alone and any(under.counts_bytes for under in taken.over)):
                 self.machine.allocated.add((taken.site, taken.site.path))
+                self._by_whom(frame, node, taken)
+
+    def _by_whom(self, frame: Frame, node: ast.Call, taken: Amount) -> None:
+        """Notes the functions that allocate for whoever made the amount: called again, they allocate again."""
+        machine, site = self.machine, taken.site
+        if site is None:
+            return
+        between = machine.stack[site.depth :]
+        for function in between:
+            machine.allocators.setdefault((function, site.path), machine.guards)
+        around = [
+            depth
+            for loop, depth in zip(machine.loops, machine.loop_depths, strict=True)
+            if loop not in site.loops and depth <= site.depth
+        ]
+        if between and around:
+            machine.repeated.append(machine.met(taken, machine.step(frame, node, "allocation"), frame))
 
 
 def _said(callee: Value) -> str:

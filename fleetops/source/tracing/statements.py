@@ -35,6 +35,7 @@ class Statements(Branching):
         self.machine.root, self.machine.path, self.machine.guards = target, (), ()
         self.machine.state.clear()
         self.machine.allocated.clear()
+        self.machine.allocators.clear()
         this = Object(target.owner) if target.owner and "staticmethod" not in target.decorators else None
         bound = self.bind(Frame(target.module), target, this, ([], {}))
         unknown = parameters(target, self.program.package)
@@ -46,6 +47,7 @@ class Statements(Branching):
 
     def _later_methods(self) -> None:
         """Methods that use what a constructor has kept, where they were not called by it."""
+        self.machine.allocators.clear()  # what runs later does not run beside
         held: dict[Object, set[str]] = {}
         for (owner, name), values in self.machine.state.items():
             if owner.path and any(not self.machine.is_allocated(one) for one in amounts_in(values)):
@@ -60,6 +62,7 @@ class Statements(Branching):
                         continue
                     if any(_mentions_self(method, name) for name in names):
                         self.machine.path = owner.path
+                        self.machine.allocators.clear()
                         self.run(method, owner, self.bind(Frame(base.module), method, owner, ([], {})))
         self.machine.path = ()
 
