@@ -13,6 +13,7 @@ import pkgutil
 import signal
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import NoReturn, Protocol, cast
 
 from fleetops import __version__, cli
@@ -37,13 +38,14 @@ class Subcommand(Protocol):
         """Run it."""
 
 
-def subcommands() -> list[Subcommand]:
+@cache
+def subcommands() -> tuple[Subcommand, ...]:
     """All subcommands, by name."""
     names = (
         m.name for m in pkgutil.iter_modules(cli.__path__) if m.name not in _NOT_COMMANDS and m.name[0] != "_"
     )
     modules = [cast("Subcommand", importlib.import_module(f"fleetops.cli.{name}")) for name in names]
-    return sorted(modules, key=lambda module: module.NAME)
+    return tuple(sorted(modules, key=lambda module: module.NAME))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,8 +73,8 @@ def _usage_error(message: str, usage: str) -> UsageError:
     return UsageError(message, hint=usage.removeprefix("usage: "))
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The whole command line; with `only`, the arguments of that one subcommand and no more than the others' names."""
     parser = _Parser(
         prog="fleetops",
         description="Operate a fleet of GPU inference nodes over SSH: ask, prove, recover, launch.",
@@ -82,11 +84,17 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     shared = _shared_options()
     for module in subcommands():
+        wanted = only in (None, module.NAME)
         sub = commands.add_parser(
-            module.NAME, help=module.SUMMARY, description=module.SUMMARY, parents=[shared]
+            module.NAME,
+            help=module.SUMMARY,
+            description=module.SUMMARY,
+            parents=[shared] if wanted else [],
+            add_help=wanted,
         )
-        module.configure(sub)
-        sub.set_defaults(execute=module.execute)
+        if wanted:
+            module.configure(sub)
+            sub.set_defaults(execute=module.execute)
     return parser
 
 
@@ -105,9 +113,9 @@ def run(argv: Sequence[str], world: World) -> Exit:
     wants_json = "--json" in (argv[: argv.index("--")] if "--" in argv else argv)
     try:
         if not argv:
-            world.stderr.write(build_parser().format_help())
+            world.stderr.write(build_parser(only="").format_help())
             return Exit.USAGE
-        args = build_parser().parse_args(_reworded(argv))
+        args = build_parser(only=argv[0]).parse_args(_reworded(argv))
         return Exit(args.execute(args, world))
     except FleetopsError as error:
         _report(error, world, wants_json=wants_json)
