@@ -53,7 +53,7 @@ class Conclusion:
             simultaneous=simultaneous(taken) if taken else None,
             proof=proof_of(self._plainest(taken), owned.way, self.declared, tree),
             scope_why=owned.why,
-            check=find_check(self._ordered_checks(), self.machine.program),
+            check=find_check(self._ordered_checks(), self.machine.program) if taken else None,
             unproven_because=None if proven else self._because(taken),
             notes=tuple(dict.fromkeys((*self.notes, *self.machine.notes))),
             tree_sha256=tree.digest,

@@ -59,6 +59,13 @@ def restricts(
 def _compares_rank(test: ast.Compare, tests: Mapping[str, ast.expr]) -> bool:
     if all(isinstance(op, ast.Is | ast.IsNot) for op in test.ops):
         return False
+    looked_up = all(isinstance(op, ast.In | ast.NotIn) for op in test.ops)
+    if (
+        looked_up
+        and isinstance(test.comparators[0], ast.Name | ast.Attribute)
+        and "rank" not in last_name(test.left)
+    ):
+        return False  # whether a table has an entry for a device, not which rank this is
     for side in (test.left, *test.comparators):
         meant = tests.get(side.id, side) if isinstance(side, ast.Name) else side
         if names.is_rank(side) or names.is_rank(meant) or _is_rank_arithmetic(meant):
