@@ -3,6 +3,7 @@
 import ast
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
 from fleetops.model.proof import Role, Share
 from fleetops.source.tracing.definitions import Function, Module
@@ -116,6 +117,18 @@ class Site:
     depth: int = field(compare=False, default=0)
     parallel: tuple[tuple[str, int], ...] = field(compare=False, default=())
     moved: tuple[str, ...] = field(compare=False, default=())
+
+    @cached_property
+    def ways(self) -> dict[tuple[tuple[Call, ...], str], bool]:
+        """Which way each test went on the way here, by the calls around it and its text."""
+        return {(guard.path, guard.text): guard.branch for guard in self.guards}
+
+    @cached_property
+    def kinds(self) -> frozenset[tuple[tuple[Call, ...], str]]:
+        """What was found to be of some class on the way here."""
+        return frozenset(
+            (guard.path, guard.subject) for guard in self.guards if guard.branch and guard.subject
+        )
 
 
 @dataclass(frozen=True)

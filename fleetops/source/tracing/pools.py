@@ -79,14 +79,16 @@ def _excludes(one: Met, other: Met) -> bool:
     first, second = one.amount.site, other.amount.site
     if first is None or second is None:
         return False
-    ways = {(guard.path, guard.text): guard.branch for guard in first.guards}
-    kinds = {(guard.path, guard.subject) for guard in first.guards if guard.branch and guard.subject}
+    ways = first.ways
+    if any(ways.get((one.path, one.text), one.branch) is not one.branch for one in second.guards):
+        return True
+    # a thing is of one class: of two classes that it is tested for, only one is its own
     for guard in second.guards:
-        if ways.get((guard.path, guard.text), guard.branch) is not guard.branch:
-            return True
-        # a thing is of one class: of two classes that it is tested for, only one is its own
-        same = (guard.path, guard.text) in ways
-        if guard.branch and not same and (guard.path, guard.subject) in kinds:
+        if (
+            guard.branch
+            and (guard.path, guard.subject) in first.kinds
+            and (guard.path, guard.text) not in ways
+        ):
             return True
     for here, there in zip(first.path, second.path, strict=False):
         if here != there:

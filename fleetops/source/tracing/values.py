@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from fleetops.source.tracing.amounts import Amount, Call, Symbol
@@ -47,6 +48,14 @@ class Object:
 
     of: Class
     path: tuple[Call, ...] = ()
+
+    @cached_property
+    def _hash(self) -> int:
+        """Once: every attribute that is read or merged is looked up by its object."""
+        return hash((self.of, self.path))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True)
