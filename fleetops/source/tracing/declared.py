@@ -49,7 +49,7 @@ def declarations(flag: str, program: Program) -> list[Declaration]:
             if flag in one.annotated or flag in one.fields:
                 found += _field(flag, program, module, one, options)
         found += _table(flag, module)
-    if not options and program.package.has_options:
+    if not options and program.package.has_options and program.files_mentioning("add_argument"):
         found = [one for one in found if one.rank <= _SURE]  # just a field of that name
     found += options
     return sorted(found, key=lambda one: (one.rank, one.module.file, one.line))
