@@ -76,3 +76,8 @@ def places(version: str) -> Places | None:
     """The lines of SGLang's hicache_size in this release; None where it was not read line by line."""
     one = _places().get(version)
     return one and Places(one["declared"], one.get("argument", ""), one["check"], one["arithmetic"])
+
+
+def places_known() -> list[str]:
+    """The releases that were read line by line, oldest first."""
+    return list(_places())
