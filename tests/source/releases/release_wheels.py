@@ -29,13 +29,18 @@ def release_tree(release: str) -> LocalTree:
 
 def tree_or_skip(release: str) -> LocalTree:
     """The same for a test: without the network it is skipped, saying so; where CI runs, it fails."""
-    try:
-        return release_tree(release)
-    except FleetopsError as error:
-        said = f"needs the wheel of {release}, which cannot be fetched: {error}"
-        if os.environ.get("CI"):
-            pytest.fail(said)
-        pytest.skip(said)
+    if release not in _missing:
+        try:
+            return release_tree(release)
+        except FleetopsError as error:
+            _missing[release] = f"needs the wheel of {release}, which cannot be fetched: {error}"
+    if os.environ.get("CI"):
+        pytest.fail(_missing[release])
+    pytest.skip(_missing[release])
+
+
+# Asked for once in a run: without the network that alone may take a minute.
+_missing: dict[str, str] = {}
 
 
 def _folder(package: str, version: str) -> Path:
