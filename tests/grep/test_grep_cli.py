@@ -38,7 +38,6 @@ class Hosts:
         return LocalSession(host.name)
 
 
-@dataclass(frozen=True)
 class LocalWorld(World):
     """Connections that stay on this machine; everything else is the real thing."""
 
