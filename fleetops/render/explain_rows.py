@@ -2,12 +2,12 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from fleetops.model.proof import ALWAYS, EngineCheck, Explanation, Place, Pool, Role
+from fleetops.model.proof import EngineCheck, Explanation
+from fleetops.render.explain_steps import Step, ends, way
 from fleetops.render.plain import safe
 
 AT = 13
@@ -17,27 +17,8 @@ PROSE_WIDTH = 100
 """Sentences are no wider, however wide the terminal."""
 
 _INDENT, _GAP = 2, 3
-_LEAST_TEXT, _MOST_TEXT = 34, 44
-_WORDS: dict[Role, str] = {
-    "declaration": "declared",
-    "read": "read",
-    "argument": "passed as",
-    "arithmetic": "becomes",
-    "allocation": "allocates",
-    "scope": "runs in",
-    "check": "checked",
-}
+_MOST_TEXT = 44
 _JUDGED = {True: ("sound", ""), False: ("not sound", "yellow"), None: ("cannot be judged", "magenta")}
-
-
-@dataclass(frozen=True)
-class _Step:
-    """One row: what happens, where, the line of source, and what that makes of the value."""
-
-    word: str
-    place: str
-    text: str
-    note: str
 
 
 def walk(explanation: Explanation, width: int | None) -> tuple[list[Text], list[Text]]:
@@ -46,45 +27,18 @@ def walk(explanation: Explanation, width: int | None) -> tuple[list[Text], list[
     The pools only where there is more than one, or where something has to be so for the only one. `width` None
     (piped): nothing is cut, and one place stays one line.
     """
-    found = explanation.pools
-    tells_more = len(found) > 1 or any(pool.share == "part" or pool.when != ALWAYS for pool in found)
-    way = _merged([_step(place) for place in explanation.proof])
-    widest = max((len(pool.name) for pool in found), default=0)
-    ends = [
-        _end(pool, "" if number else "pools", widest)
-        for number, pool in enumerate(found if tells_more else ())
-    ]
-    column = _column([*way, *ends], width)
-    rows = [list(_lay_out(steps, column, width)) for steps in (way, ends)]
+    steps, pools = way(explanation), ends(explanation.pools)
+    column = _column([*steps, *pools], width)
+    rows = [list(_lay_out(some, column, width)) for some in (steps, pools)]
     if (explanation.simultaneous or 1) > 1:
         worst = f"at worst {explanation.simultaneous} at once, each the whole value"
-        rows[1] += row("" if ends else "pools", worst, width, style="bold")
+        rows[1] += row("" if pools else "pools", worst, width, style="bold")
+    elif explanation.simultaneous and len(pools) > 1:
+        rows[1] += row("", "at worst the whole value once", width)
     return rows[0], rows[1]
 
 
-def _merged(steps: Sequence[_Step]) -> list[_Step]:
-    """What happens in one line of source is one row: as the last of it, with all that it makes of the value."""
-    merged: list[_Step] = []
-    for step in steps:
-        notes = [step.note] if step.note != step.word else []
-        if merged and merged[-1].place == step.place:
-            notes = [merged.pop().note, *notes]
-        merged.append(replace(step, note=", ".join(note for note in dict.fromkeys(notes) if note)))
-    return merged
-
-
-def _step(place: Place) -> _Step:
-    text = " ".join(place.text.split())
-    return _Step(_WORDS[place.role], safe(f"{place.file}:{place.line}"), safe(text), safe(place.note))
-
-
-def _end(pool: Pool, word: str, widest: int) -> _Step:
-    share = "the whole value" if pool.share == "whole" else "a part of it"
-    takes = share if pool.when == ALWAYS else f"{share}, {pool.when}"
-    return _Step(word, safe(f"{pool.file}:{pool.line}"), safe(pool.name.ljust(widest)), safe(takes))
-
-
-def _column(steps: Sequence[_Step], width: int | None) -> int:
+def _column(steps: Sequence[Step], width: int | None) -> int:
     """Where the source begins: behind the longest place, or where the whole takes fewer lines on a narrow terminal."""
     columns = sorted({AT + cell_len(step.place) + _GAP for step in steps}, reverse=True)
     if width is None:
@@ -92,7 +46,7 @@ def _column(steps: Sequence[_Step], width: int | None) -> int:
     return min(columns, key=lambda column: len(list(_lay_out(steps, column, width))), default=AT)
 
 
-def _lay_out(steps: Sequence[_Step], column: int, width: int | None) -> Iterator[Text]:
+def _lay_out(steps: Sequence[Step], column: int, width: int | None) -> Iterator[Text]:
     """The rows, their source at `column`; the notes in a column of their own, further right behind a long text."""
     texts = [cell_len(step.text) for step in steps if step.note]
     note_at = column + min(max(texts, default=0), _MOST_TEXT) + _GAP
@@ -107,19 +61,20 @@ def _lay_out(steps: Sequence[_Step], column: int, width: int | None) -> Iterator
             yield from _with_source(Text(" " * (AT + 2)), step, 0, width)
 
 
-def _fits_beside(step: _Step, line: Text, column: int, width: int | None) -> bool:
+def _fits_beside(step: Step, line: Text, column: int, width: int | None) -> bool:
     """Whether the source has room beside its place, and its note below it; where there is no note, it may be cut."""
     if line.cell_len + _GAP > column:
         return False
     if width is None:
         return True
-    least = cell_len(step.text) if step.note else min(cell_len(step.text), _LEAST_TEXT)
-    return width - column >= max(least, cell_len(step.note) + 2)
+    return width - column >= max(step.least, cell_len(step.note) + 2)
 
 
-def _with_source(line: Text, step: _Step, note_at: int, width: int | None) -> Iterator[Text]:
+def _with_source(line: Text, step: Step, note_at: int, width: int | None) -> Iterator[Text]:
     at = line.cell_len
-    line.append_text(_cut(step.text, None if width is None else width - at))
+    room = None if width is None else width - at
+    whole = step.text + step.aside
+    line.append_text(_cut(step.text if room is not None and cell_len(whole) > room else whole, room))
     left = None if width is None else width - cell_len(step.note)
     if step.note and (left is None or line.cell_len + _GAP <= left):
         yield _pad(line, max(line.cell_len + _GAP, note_at)).append(step.note, style="dim")

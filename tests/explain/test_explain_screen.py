@@ -112,8 +112,8 @@ def test_several_pools_are_told_with_share_and_condition() -> None:
     shown = lines(HYBRID, 140)
     at = next(place for place, line in enumerate(shown) if line.startswith("  pools"))
     assert shown[at : at + 6] == [
-        "  pools      srt/mem_cache/memory_pool_host.py:252    HostKVCache     the whole value",
-        "             srt/mem_cache/memory_pool_host.py:1359   MambaPoolHost   the whole value, for models with mamba layers",
+        "  pools      srt/mem_cache/memory_pool_host.py:252    HostKVCache     whole",
+        "             srt/mem_cache/memory_pool_host.py:1359   MambaPoolHost   whole, for models with mamba layers",
         "             at worst 2 at once, each the whole value",
         "  default    0",
         "  note       The help text does not say per rank.",
@@ -124,7 +124,74 @@ def test_several_pools_are_told_with_share_and_condition() -> None:
 def test_the_only_pool_is_told_where_it_takes_a_part_or_something_has_to_be_so() -> None:
     assert not [line for line in lines(proven(), 120) if line.startswith("  pools")]
     part = Pool(file="a.py", line=1, name="Pool", share="part")
-    assert [line for line in lines(proven(pools=(part,)), 120) if "a part of it" in line]
+    assert [line for line in lines(proven(pools=(part,)), 120) if line.endswith("Pool   a part")]
+
+
+COMPANY = proven(
+    version="0.5.23",
+    pools=(
+        Pool(file="srt/pool_host/base.py", line=223, name="HostKVCache"),
+        Pool(
+            file="srt/pool_host/base.py",
+            line=226,
+            name="HostKVCache",
+            share="part",
+            when="Decode.__init__: shared with HostKVCache; _Mamba.build: shared with HostKVCache and MambaPoolHost",
+        ),
+        Pool(
+            file="srt/pool_host/mamba.py",
+            line=168,
+            name="MambaPoolHost",
+            share="part",
+            when="_Mamba.build: shared with HostKVCache",
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("width", [80, 120, None])
+def test_pools_in_company_are_one_short_row_each_without_the_engines_inner_names(width: int | None) -> None:
+    shown = lines(COMPANY, width)
+    at = next(place for place, line in enumerate(shown) if line.startswith("  pools"))
+    rows = " ".join(" ".join(shown[at : at + 5]).split())
+    assert rows.startswith(
+        "pools srt/pool_host/base.py:223,226 HostKVCache whole, or a part beside others "
+        "srt/pool_host/mamba.py:168 MambaPoolHost a part beside others at worst the whole value once"
+    )
+    assert "build" not in rows
+
+
+def test_a_calculation_is_noted_by_its_unit_and_what_the_line_itself_does_not_show() -> None:
+    told = proven(
+        proof=places(
+            ("srt/a.py", 1, "x(size * 1e9 // self.each)", "arithmetic", "x 1e9, / self.each"),
+            ("srt/a.py", 2, "x(size // chunk)", "arithmetic", "/ world_size, / chunk, split in proportion"),
+        )
+    )
+    assert lines(told, 120)[2:4] == [
+        "  becomes    srt/a.py:1   x(size * 1e9 // self.each)   x 1e9: GB",
+        "  becomes    srt/a.py:2   x(size // chunk)             / world_size, split in proportion",
+    ]
+
+
+def test_a_parameters_function_stands_beside_it_where_there_is_room() -> None:
+    function = "of MHATokenToKVPoolHost.__init__"
+    told = proven(proof=places(("srt/mem_cache/pool.py", 140, "host_size", "argument", function)))
+    assert lines(told, 80)[2] == "  passed as  srt/mem_cache/pool.py:140   host_size of MHATokenToKVPoolHost"
+    assert "  passed as  srt/mem_cache/pool.py:140   host_size" in lines(told, 60)
+
+
+def test_a_help_text_is_left_out_of_the_declaration() -> None:
+    line = 'hicache_size: A[int, "The size of host KV cache ..."] = 0'
+    told = proven(proof=places(("srt/fields.py", 1, line, "declaration", "")))
+    assert lines(told, 120)[2] == '  declared   srt/fields.py:1   hicache_size: A[int, "..."] = 0'
+
+
+def test_where_it_runs_is_said_once() -> None:
+    scope = ("srt/managers/scheduler.py", 2890, "scheduler = Scheduler(", "scope", "in run_scheduler_process")
+    assert "scheduler = Scheduler(" not in "\n".join(lines(proven(proof=places(scope)), 120))
+    elsewhere = lines(proven(proof=places(scope), scope_why="it is divided by world_size"), 120)
+    assert elsewhere[2].endswith("scheduler.py:2890   scheduler = Scheduler(   in run_scheduler_process")
 
 
 def test_unproven_ends_with_the_place_where_the_trail_was_lost_and_how_to_look_there() -> None:
