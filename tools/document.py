@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from fleetops.checks import all_checks
-from fleetops.cli.main import build_parser, subcommands
+from fleetops.cli.program import build_parser, subcommands
 from fleetops.model.exit import Exit, worst
 from fleetops.playbook.guards import GUARDS, WAIVABLE
 from fleetops.steps import all_steps

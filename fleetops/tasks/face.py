@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 import fabric
 from invoke.exceptions import Exit as ExitFab
 
-from fleetops.cli.main import run
+from fleetops.cli.program import run
 from fleetops.cli.world import World
 
 _SHARED_HELP = {

@@ -18,7 +18,7 @@ from explain_scenes import write_wheel
 from pytest_mock import MockerFixture
 
 from fleetops.cli.explain import reword
-from fleetops.cli.main import run
+from fleetops.cli.program import run
 from fleetops.cli.world import World
 from fleetops.fleet import releases
 from fleetops.model.exit import Exit

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from local_host import LocalSession
 
-from fleetops.cli.main import run
+from fleetops.cli.program import run
 from fleetops.cli.world import World
 from fleetops.model.errors import Unreachable
 from fleetops.model.exit import Exit

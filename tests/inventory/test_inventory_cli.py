@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.text import Text
 
-from fleetops.cli.main import run
+from fleetops.cli.program import run
 from fleetops.cli.world import World
 from fleetops.model.exit import Exit
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleetops.cli.main import run
+from fleetops.cli.program import run
 from fleetops.cli.world import World
 from fleetops.model.exit import Exit
 

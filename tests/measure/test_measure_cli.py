@@ -13,7 +13,7 @@ import pytest
 from fake_service import serving, streamed, text
 from local_session import LocalSession
 
-from fleetops.cli.main import run
+from fleetops.cli.program import run
 from fleetops.cli.world import World
 from fleetops.model.command import Outcome
 from fleetops.model.errors import Unreachable

@@ -43,7 +43,7 @@ def test_links_between_documents_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_shown_to_the_reader_exist(page: Path) -> None:
-    from fleetops.cli.main import subcommands
+    from fleetops.cli.program import subcommands
 
     known = {command.NAME for command in subcommands()} | {"COMMAND"}
     # A page of decisions or a changelog may name what is yet to come; a shell line to type may not.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fleetops.cli.main import run, subcommands
+from fleetops.cli.program import run, subcommands
 from fleetops.cli.world import World
 from fleetops.model.exit import Exit
 

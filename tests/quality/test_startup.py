@@ -25,7 +25,7 @@ def imported_by(*words: str) -> set[str]:
 
 
 def command_names() -> list[str]:
-    from fleetops.cli.main import subcommands
+    from fleetops.cli.program import subcommands
 
     return [command.NAME for command in subcommands()]
 
@@ -75,3 +75,37 @@ def test_starting_costs_little_more_than_bare_python() -> None:
         if extra <= ALLOWED_S:
             return
     assert extra <= ALLOWED_S
+
+
+INTERRUPTED_AT = """\
+import os, signal, sys
+
+class Interrupting:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting)
+from fleetops.cli.main import entry
+entry()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["fleetops.cli.program", "argparse", "fleetops.cli.world", "fleetops.cli.probe"]
+)
+def test_an_interruption_while_the_program_loads_ends_it_quietly(module: str) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_AT, module, "--help"], capture_output=True, text=True, check=False
+    )
+    assert (answer.returncode, answer.stdout) == (130, "")
+    assert answer.stderr in {"", "error: interrupted\n"}
+
+
+def test_the_entry_point_loads_nothing_before_it_can_be_interrupted() -> None:
+    listing = (
+        "import sys; known = set(sys.modules); import fleetops.cli.main; print(*(set(sys.modules) - known))"
+    )
+    answer = subprocess.run([sys.executable, "-S", "-c", listing], capture_output=True, text=True, check=True)
+    assert set(answer.stdout.split()) == {"fleetops", "fleetops.cli", "fleetops.cli.main"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sizing_cases import MODELS, proof
 
-from fleetops.cli.main import run
+from fleetops.cli.program import run
 from fleetops.cli.world import World
 from fleetops.model.exit import Exit
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from ssh_site import ADDRESS, free_port, make_key
 
-from fleetops.cli.main import run
+from fleetops.cli.program import run
 from fleetops.cli.world import World
 
 
