@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from fleetops.model.errors import FleetopsError
+from fleetops.model.errors import FleetopsError, Unreachable
 from fleetops.model.fact import Fact, Facts, Gap, Missing
 from fleetops.model.fleet import Host
 from fleetops.model.session import Session
@@ -25,7 +25,8 @@ def read_facts(
     try:
         outcomes = sessions.session(host).batch([fact.command for fact in facts])
     except FleetopsError as error:
-        gap = Missing(Gap.UNREACHABLE, error.message, error.hint)
+        reason = (error.reason or "") if isinstance(error, Unreachable) else ""
+        gap = Missing(Gap.UNREACHABLE, error.message, error.hint, reason)
         return Facts(host.name, at, {fact.key.name: gap for fact in facts})
     readings = {fact.key.name: fact.read(outcome) for fact, outcome in zip(facts, outcomes, strict=True)}
     return Facts(host.name, at, readings)

@@ -1,5 +1,7 @@
 """Errors that a user may see. Each says what was done to which host, what came back, and what to do next."""
 
+from enum import StrEnum
+
 from fleetops.model.exit import Exit
 
 
@@ -58,11 +60,34 @@ class Unknown(FleetopsError):  # noqa: N818 - named for what the user reads
     kind = "unknown"
 
 
+class Silence(StrEnum):
+    """How a host kept silent. What is none of these (a jump host's trouble, no root) has no word."""
+
+    REFUSED = "refused"
+    NO_ROUTE = "no-route"
+    TIMEOUT = "timeout"
+    NO_BANNER = "no-banner"
+    CLOSED = "closed"
+    NOT_SSH = "not-ssh"
+    HOST_KEY = "host-key"
+    AUTH = "auth"
+
+
 class Unreachable(FleetopsError):  # noqa: N818 - named for what the user reads
-    """A host could not be asked. It is unknown, not down."""
+    """A host could not be asked. It is unknown, not down.
+
+    Args:
+        reason: how it kept silent; None where that says nothing about the host itself.
+    """
 
     exit_code = Exit.UNKNOWN
     kind = "unreachable"
+
+    def __init__(
+        self, message: str, *, hint: str = "", host: str = "", reason: Silence | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, host=host)
+        self.reason = reason
 
 
 class ConnectionLost(Unreachable):

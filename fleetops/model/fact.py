@@ -21,11 +21,17 @@ class Gap(Enum):
 
 @dataclass(frozen=True)
 class Missing:
-    """A fact without a value: which gap, what was seen instead, and what to do about it where that is known."""
+    """A fact without a value: which gap, what was seen instead, and what to do about it where that is known.
+
+    Attributes:
+        reason: a word by which checks and guards know a gap that tells something certain by itself (a driver that
+            does not answer, a host without an SSH banner); "" for any other.
+    """
 
     gap: Gap
     why: str
     hint: str = ""
+    reason: str = ""
 
     def __str__(self) -> str:
         return f"{self.gap.value}: {self.why}" if self.why else self.gap.value
@@ -39,7 +45,19 @@ class Key(Generic[T]):
 
 
 class Unparsable(ValueError):  # noqa: N818 - it names the gap
-    """A parser's word that the output is not of the form it knows."""
+    """A parser's word that the output is not of the form it knows. `reason` as in `Missing`."""
+
+    def __init__(self, message: str = "", reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Unanswered(TimeoutError):  # noqa: N818 - it names the gap
+    """A parser's word that no answer came in time, though the output tells why. `reason` as in `Missing`."""
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Absent(LookupError):  # noqa: N818 - it names the gap
@@ -48,22 +66,32 @@ class Absent(LookupError):  # noqa: N818 - it names the gap
 
 @dataclass(frozen=True)
 class Fact(Generic[T]):
-    """One readable thing: `parse` takes the command's outcome and gives a value, or raises Unparsable or Absent."""
+    """One readable thing: `parse` takes the command's outcome and gives a value, or raises Unparsable or Absent.
+
+    `late` looks at what a command that ran out of time has said: it raises Unanswered where that tells why.
+    """
 
     key: Key[T]
     command: Command
     parse: Callable[[Outcome], T]
+    late: Callable[[Outcome], None] | None = None
 
     def read(self, outcome: Outcome) -> T | Missing:
         """The value, or the gap that this outcome shows. A parser's own bug counts as unparsable, not as a crash."""
-        if outcome.timed_out:
-            return Missing(Gap.TIMED_OUT, f"no answer in {self.command.deadline_s:g} s")
         try:
-            return self.parse(outcome)
+            if not outcome.timed_out:
+                return self.parse(outcome)
+            if self.late is not None:
+                self.late(outcome)
+        except Unanswered as error:
+            return Missing(Gap.TIMED_OUT, str(error), reason=error.reason)
         except Absent as error:
             return Missing(Gap.ABSENT, str(error))
-        except (Unparsable, ValueError, KeyError, IndexError, TypeError) as error:
+        except Unparsable as error:
+            return Missing(Gap.UNPARSABLE, str(error), reason=error.reason)
+        except (ValueError, KeyError, IndexError, TypeError) as error:
             return Missing(Gap.UNPARSABLE, str(error) or type(error).__name__)
+        return Missing(Gap.TIMED_OUT, f"no answer in {self.command.deadline_s:g} s")
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,15 @@ def jsonable(value: Any) -> Any:
     """`value` as dicts, lists, strings and numbers.
 
     Dataclasses become objects by their fields' names; a reading that is missing becomes
-    `{"missing": GAP, "why": TEXT}`; a severity its word, any other enum its value. Command lines, and
-    mappings with secret-looking keys, lose their secrets.
+    `{"missing": GAP, "why": TEXT}`, with `"reason": WORD` where it has one; a severity its word, any other enum its
+    value. Command lines, and mappings with secret-looking keys, lose their secrets.
 
     Raises:
         TypeError: something that has no place in a report.
     """
     if isinstance(value, Missing):
-        return {"missing": value.gap.value, "why": value.why}
+        reason = {"reason": value.reason} if value.reason else {}
+        return {"missing": value.gap.value, "why": value.why, **reason}
     if isinstance(value, Severity):
         return value.word
     if isinstance(value, Enum):

@@ -1,9 +1,12 @@
 """TCP as an SSH connection wants it, and its failures in words."""
 
+import errno
 import socket
-from typing import Any
+from typing import Any, NamedTuple
 
 import paramiko
+
+from fleetops.model.errors import Silence
 
 DEAD_PEER_MS = 20_000
 """How long sent bytes may go unacknowledged before the kernel gives the connection up."""
@@ -35,31 +38,54 @@ def open_through(transport: paramiko.Transport, host: str, port: int, timeout_s:
     return transport.open_channel("direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout_s)
 
 
-def why_not(error: Exception, timeout_s: float) -> str:
-    """A failure to connect, in words."""
+class Why(NamedTuple):
+    """A failure to get through, in words, and how the host kept silent where that shows."""
+
+    words: str
+    reason: Silence | None = None
+
+
+def why_not(error: Exception, timeout_s: float) -> Why:
+    """A failure to connect. What a jump host says of a port behind it is not told apart: it has one word for all."""
     if isinstance(error, socket.gaierror):
-        return f"its address cannot be resolved ({error.strerror})"
+        return Why(f"its address cannot be resolved ({error.strerror})")
     if isinstance(error, TimeoutError):
-        return f"no answer within {timeout_s:g} s"
+        return Why(f"no answer within {timeout_s:g} s", Silence.TIMEOUT)
     if isinstance(error, paramiko.ChannelException):
-        return f"nothing answers there ({error.text.lower()})"
+        return Why(f"nothing answers there ({error.text.lower()})")
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return str(error) or type(error).__name__
+        return Why(error.strerror.lower(), _ERRNO.get(error.errno or 0))
+    return Why(str(error) or type(error).__name__)
 
 
-def why_unmet(transport: paramiko.Transport, error: Exception, banner_s: float) -> str:
-    """A failure between TCP and the host key, in words."""
+_ERRNO = {
+    errno.ECONNREFUSED: Silence.REFUSED,
+    errno.EHOSTUNREACH: Silence.NO_ROUTE,
+    errno.ENETUNREACH: Silence.NO_ROUTE,
+    errno.ETIMEDOUT: Silence.TIMEOUT,
+}
+
+
+def why_unmet(transport: paramiko.Transport, error: Exception, banner_s: float) -> Why:
+    """A failure between TCP and the host key. Through a ProxyCommand nobody knows whether TCP was accepted."""
     if transport.remote_version:
-        return f"it speaks SSH, but no keys could be agreed on: {error or type(error).__name__}"
+        if transport.packetizer.handshake_timed_out():
+            return Why("it sent its SSH banner and then nothing: the host may hang", Silence.TIMEOUT)
+        return Why(f"it speaks SSH, but no keys could be agreed on: {error or type(error).__name__}")
     if isinstance(error.__context__ or error, TimeoutError):
-        return (
+        proxied = isinstance(transport.sock, paramiko.ProxyCommand)
+        return Why(
             f"it accepted the connection but sent no SSH banner within {banner_s:g} s: "
-            "the host may be out of memory or hung, or the port is not SSH's"
+            "the host may be out of memory or hung, or the port is not SSH's",
+            None if proxied else Silence.NO_BANNER,
         )
     if isinstance(error.__context__ or error, EOFError | ConnectionError):
-        return "it closed the connection before its SSH banner (too many connections at once, or a service that is down)"
-    return f"what answers is not an SSH server: {error}"
+        return Why(
+            "it closed the connection before its SSH banner"
+            " (too many connections at once, or a service that is down)",
+            Silence.CLOSED,
+        )
+    return Why(f"what answers is not an SSH server: {error}", Silence.NOT_SSH)
 
 
 def algorithms_for(key_type: str) -> tuple[str, ...]:

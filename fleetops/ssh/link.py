@@ -3,13 +3,14 @@
 import logging
 import threading
 import time
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import paramiko
 from fabric import Connection
 
-from fleetops.model.errors import FleetopsError, HostKeyRefused, Unreachable
+from fleetops.model.errors import FleetopsError, HostKeyRefused, Silence, Unreachable
 from fleetops.ssh.config import SshConfig
 from fleetops.ssh.dial import open_tcp, open_through, prefer, why_not, why_unmet
 from fleetops.ssh.known_hosts import HostKey, KnownHosts, Verdict, record_name
@@ -104,8 +105,7 @@ class Link:
             if current is not None and current.is_active():
                 return current
             if self._failure is not None and self._failure[0] >= asked:
-                error = self._failure[1]
-                raise type(error)(error.message, hint=error.hint, host=error.host)
+                raise copy(self._failure[1])
             try:
                 self._transport = current = self._login()
             except FleetopsError as error:
@@ -135,13 +135,14 @@ class Link:
             transport.start_client(timeout=BANNER_S + EXCHANGE_S)
             return host_key(transport.get_remote_server_key())
         except (paramiko.SSHException, EOFError, OSError) as error:
-            raise self.unreachable(why_unmet(transport, error, BANNER_S)) from error
+            raise self.unreachable(*why_unmet(transport, error, BANNER_S)) from error
         finally:
             _hang_up(transport)
 
-    def unreachable(self, why: str, hint: str = "") -> Unreachable:
+    def unreachable(self, why: str, reason: Silence | None = None) -> Unreachable:
         """The error that says which server, where, and why."""
-        return Unreachable(f"{self.label}: cannot connect to {self.place}: {why}", hint=hint, host=self.label)
+        message = f"{self.label}: cannot connect to {self.place}: {why}"
+        return Unreachable(message, host=self.label, reason=reason)
 
     def verdict(self, key: HostKey) -> tuple[Verdict, str]:
         """What the records say of this key, and where."""
@@ -158,17 +159,19 @@ class Link:
         shown = f"{key.type} {key.fingerprint}"
         if verdict is Verdict.UNKNOWN:
             message = f"{self.label}: the host key of {self.key_name} is not on record ({shown})"
-            return HostKeyRefused(message, hint=f"fleetops trust {self._trust}", host=self.label)
+            return self._refused(message, f"fleetops trust {self._trust}")
         if verdict is Verdict.REVOKED:
             message = f"{self.label}: the host key of {self.key_name} ({shown}) is revoked by {place}"
-            return HostKeyRefused(message, hint="do not connect until its owner says why", host=self.label)
+            return self._refused(message, "do not connect until its owner says why")
         file = Path(place.rpartition(":")[0])
-        return HostKeyRefused(
+        return self._refused(
             f"{self.label}: the host key of {self.key_name} has CHANGED: it presents {shown}, {place} records another",
-            hint="verify it out of band: the host was reinstalled, or something stands between. Only then: "
+            "verify it out of band: the host was reinstalled, or something stands between. Only then: "
             f"ssh-keygen -R '{self.key_name}' -f {file}, and fleetops trust {self._trust}",
-            host=self.label,
         )
+
+    def _refused(self, message: str, hint: str) -> HostKeyRefused:
+        return HostKeyRefused(message, hint=hint, host=self.label, reason=Silence.HOST_KEY)
 
     def _socket(self) -> Any:
         if command := self._connection.ssh_config.get("proxycommand"):
@@ -183,13 +186,15 @@ class Link:
             raise type(error)(message, hint=error.hint, host=self.label) from error
         except (paramiko.SSHException, EOFError, OSError) as error:
             through = f"through {self.via.label}: " if self.via is not None else ""
-            raise self.unreachable(through + why_not(error, self.connect_s)) from error
+            words, reason = why_not(error, self.connect_s)
+            raise self.unreachable(through + words, reason) from error
 
     def _meet(self) -> paramiko.Transport:
         """A transport, not started, that will ask for the keys that are on record."""
         types = self.known_hosts.types(self.files, self.key_name)
         transport = paramiko.Transport(self._socket())
         transport.banner_timeout = BANNER_S
+        transport.handshake_timeout = EXCHANGE_S
         transport.auth_timeout = AUTH_S
         prefer(transport, types)
         self._made.append(transport)
@@ -223,7 +228,7 @@ class Link:
             _hang_up(transport)
             if policy.accepted:
                 raise self._not_let_in(error) from error
-            raise self.unreachable(why_unmet(transport, error, BANNER_S)) from error
+            raise self.unreachable(*why_unmet(transport, error, BANNER_S)) from error
         return transport
 
     def _identities(self) -> dict[str, Any]:
@@ -247,6 +252,7 @@ class Link:
             f"{str(error).rstrip('.').lower() or 'the connection was closed'}",
             hint="check `user` in the inventory, IdentityFile in ssh_config, and that ssh-agent holds the key",
             host=self.label,
+            reason=Silence.AUTH,
         )
 
 

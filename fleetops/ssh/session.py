@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 import paramiko
 
 from fleetops.model.command import Command, Outcome
-from fleetops.model.errors import ConnectionLost, Unreachable
+from fleetops.model.errors import ConnectionLost, Silence, Unreachable
 from fleetops.model.session import Answer, Streaming
 from fleetops.ssh import http, quote
 from fleetops.ssh.dial import open_through
@@ -226,7 +226,8 @@ class SshSession:
             except (paramiko.SSHException, EOFError, OSError) as error:
                 self._link.retire(transport)
                 if fresh:
-                    raise self._link.unreachable(f"it opens no session: {error}") from error
+                    reason = Silence.TIMEOUT if transport.is_active() else None
+                    raise self._link.unreachable(f"it opens no session: {error}", reason) from error
                 fresh = True
 
     def _start(self, channel: paramiko.Channel, line: bytes) -> None:
@@ -252,7 +253,8 @@ class SshSession:
             return
         if end is End.OVERDUE:
             raise self._lost(
-                f"no sign of life {time.monotonic() - exchange.began:.0f} s after the command was sent"
+                f"no sign of life {time.monotonic() - exchange.began:.0f} s after the command was sent",
+                Silence.TIMEOUT,
             )
         said = quote.decode(exchange.out.preamble + b"\n" + exchange.err.preamble).strip()
         if dialogue is not None:
@@ -264,9 +266,10 @@ class SshSession:
             host=self._name,
         )
 
-    def _lost(self, why: str) -> ConnectionLost:
+    def _lost(self, why: str, reason: Silence | None = None) -> ConnectionLost:
         return ConnectionLost(
             f"{self._name}: {why}; whether it took effect is not known",
             hint=f"look before doing it again: fleetops probe {self._name}",
             host=self._name,
+            reason=reason,
         )

@@ -4,12 +4,14 @@ import socket
 import threading
 import time
 
+import paramiko
 import pytest
 from ssh_site import ADDRESS, free_port, make_key, node
 
 from fleetops.model.command import Command
-from fleetops.model.errors import HostKeyRefused, Unreachable
+from fleetops.model.errors import HostKeyRefused, Silence, Unreachable
 from fleetops.ssh import link
+from fleetops.ssh.dial import why_unmet
 
 TRUE = Command(argv=("true",))
 
@@ -37,18 +39,53 @@ def test_a_known_host_lets_us_in(site):
 
 def test_a_dead_port(site):
     port = free_port()
-    assert f"{ADDRESS}:{port}: connection refused" in refused(site, node(port)).message
+    error = refused(site, node(port))
+    assert f"{ADDRESS}:{port}: connection refused" in error.message
+    assert error.reason is Silence.REFUSED
 
 
 def test_a_name_that_does_not_resolve(site):
     host = node(22, address="no-such-host.invalid")
-    assert "cannot be resolved" in refused(site, host).message
+    error = refused(site, host)
+    assert "cannot be resolved" in error.message
+    assert error.reason is None
 
 
 def test_a_port_that_accepts_and_says_nothing(site, listener, monkeypatch):
     monkeypatch.setattr(link, "BANNER_S", 0.3)
     error = refused(site, node(listener.getsockname()[1]))
     assert "accepted the connection but sent no SSH banner within 0.3 s" in error.message
+    assert error.reason is Silence.NO_BANNER
+
+
+def test_a_server_that_says_its_banner_and_then_nothing(site, listener, monkeypatch):
+    monkeypatch.setattr(link, "EXCHANGE_S", 0.3)
+    peers = []
+
+    def greet():
+        peers.append(listener.accept()[0])
+        peers[0].sendall(b"SSH-2.0-hangs\r\n")
+
+    threading.Thread(target=greet, daemon=True).start()
+    error = refused(site, node(listener.getsockname()[1]))
+    peers[0].close()
+    assert "sent its SSH banner and then nothing" in error.message
+    assert error.reason is Silence.TIMEOUT
+
+
+class Silent:
+    """As much of a transport as is looked at after its server has sent no banner."""
+
+    remote_version = ""
+
+    def __init__(self, sock):
+        self.sock = sock
+
+
+def test_a_proxy_command_that_says_nothing_proves_nothing_about_the_host():
+    proxy = object.__new__(paramiko.ProxyCommand)
+    assert why_unmet(Silent(proxy), TimeoutError(), 1.0).reason is None
+    assert why_unmet(Silent(object()), TimeoutError(), 1.0).reason is Silence.NO_BANNER
 
 
 def test_a_port_that_hangs_up(site, listener):
@@ -56,10 +93,9 @@ def test_a_port_that_hangs_up(site, listener):
         listener.accept()[0].close()
 
     threading.Thread(target=hang_up, daemon=True).start()
-    assert (
-        "closed the connection before its SSH banner"
-        in refused(site, node(listener.getsockname()[1])).message
-    )
+    error = refused(site, node(listener.getsockname()[1]))
+    assert "closed the connection before its SSH banner" in error.message
+    assert error.reason is Silence.CLOSED
 
 
 def test_a_port_that_is_something_else(site, listener):
@@ -70,7 +106,9 @@ def test_a_port_that_is_something_else(site, listener):
             peer.recv(1000)
 
     threading.Thread(target=serve, daemon=True).start()
-    assert "not an SSH server" in refused(site, node(listener.getsockname()[1])).message
+    error = refused(site, node(listener.getsockname()[1]))
+    assert "not an SSH server" in error.message
+    assert error.reason is Silence.NOT_SSH
 
 
 def test_connect_timeout_of_ssh_config_holds(site):
@@ -88,6 +126,7 @@ def test_connect_timeout_of_ssh_config_holds(site):
         for filler in fillers:
             filler.close()
     assert "no answer within 1 s" in error.message
+    assert error.reason is Silence.TIMEOUT
     assert time.monotonic() - began < 5
 
 
@@ -97,6 +136,7 @@ def test_an_unknown_key_is_refused_with_what_to_type(site):
     assert isinstance(error, HostKeyRefused)
     assert "is not on record (ssh-ed25519 SHA256:" in error.message
     assert error.hint == "fleetops trust node-1"
+    assert error.reason is Silence.HOST_KEY
     assert "Accepted" not in server.log()
 
 
@@ -150,6 +190,7 @@ def test_a_refused_login_names_the_user_and_the_keys(site):
     assert "login as operator" in error.message
     assert str(stranger) in error.message
     assert f"{site.folder}/missing (does not exist)" in error.message
+    assert error.reason is Silence.AUTH
 
 
 def test_reading_known_hosts_happens_once(site, monkeypatch):
