@@ -2,7 +2,9 @@
 
 A container names device files (`dev0: /dev/nvidia0`, `lxc.mount.entry: /dev/nvidia0 ...`) or device numbers
 (`lxc.cgroup2.devices.allow: c 195:0 rwm`); `c 195:*` gives it every GPU of the host unless the files that it gets
-narrow that. A VM names PCI devices (`hostpci0: 0000:01:00.0` or a cluster mapping).
+narrow that. A VM names PCI devices (`hostpci0: 0000:01:00.0`, `01:00` for all functions, a list with `;`) or a cluster
+mapping, which says for each host of the cluster what it stands for there; with `mdev=` it gets a slice of the device.
+What a VM that runs or starts has taken stands in qemu-server's reservations besides (facts/recovery.md A0, A3).
 
 Which guests there are, `pct list` and `qm list` say: they fail where the cluster file system is down, and then no
 claim may be read as none. The configurations are read from their files, a second per guest faster than by the tools:
@@ -10,15 +12,16 @@ the part before the first `[section]` is what is in force, snapshots and pending
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
+from fleetops.facts import pci
 from fleetops.facts.nvidia_xml import short_bdf
 from fleetops.facts.output import finished_lines
 from fleetops.facts.proxmox import settings
 from fleetops.facts.scripts import PLAIN_TEXT
 from fleetops.model.command import Outcome, shell
 from fleetops.model.fact import Absent, Fact, Unparsable
-from fleetops.model.guest import CLAIMS, DeviceClaim
+from fleetops.model.guest import CLAIMS, DeviceClaim, same_device
 
 NVIDIA_MAJOR = "195"
 """Character device major of the GPUs; 254 and 255 under it are modeset and the control device."""
@@ -42,6 +45,18 @@ for information in /proc/driver/nvidia/gpus/*/information; do
     grep '^Device Minor' "$information"
   fi
 done
+echo "node $(uname -n)"
+if grep -qs '^hostpci.*mapping=' /etc/pve/qemu-server/*.conf && command -v pvesh >/dev/null; then
+  mappings=$(pvesh get /cluster/mapping/pci --output-format json) && printf 'mappings %s\\n' "$mappings"
+fi
+if [ -r /run/qemu-server/pci-id-reservations ]; then
+  while read -r address guest taken; do
+    case $taken in
+      pid:*) if [ -d "/proc/${taken#pid:}" ]; then echo "reserved $address $guest"; fi ;;
+      time:*) if [ "${taken#time:}" -gt "$(date +%s)" ]; then echo "reserved $address $guest"; fi ;;
+    esac
+  done < /run/qemu-server/pci-id-reservations
+fi
 guests pct lxc /etc/pve/lxc
 guests qm vm /etc/pve/qemu-server
 echo end
@@ -50,7 +65,6 @@ echo end
 
 _GPU_FILE = re.compile(r"/dev/nvidia(\d+)")
 _ALLOW = re.compile(r"c\s+195:(\d+|\*)\s")
-_PCI = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?", re.IGNORECASE)
 
 
 def parse(outcome: Outcome) -> tuple[DeviceClaim, ...]:
@@ -58,13 +72,18 @@ def parse(outcome: Outcome) -> tuple[DeviceClaim, ...]:
     found = finished_lines(outcome)
     if "no pct" in found and "no qm" in found:
         raise Absent("neither pct nor qm is on this host")
-    minors = _minors(found)
+    minors, mappings, reserved = _minors(found), pci.mappings(found), pci.reservations(found)
     claims = []
     for kind, guest_id, config in _configurations(found):
-        wanted = _container(config) if kind == "lxc" else _machine(config, minors)
-        if wanted != ():
-            claims.append(DeviceClaim(guest_id=guest_id, kind=kind, minors=wanted))
-    return tuple(sorted(claims, key=lambda claim: claim.guest_id))
+        if kind == "lxc":
+            claims.append(DeviceClaim(guest_id=guest_id, kind=kind, minors=_container(config)))
+        else:
+            claims.append(_machine(guest_id, config, minors, mappings, reserved.get(guest_id, ())))
+    return tuple(sorted(filter(_asks_for_any, claims), key=lambda claim: claim.guest_id))
+
+
+def _asks_for_any(claim: DeviceClaim) -> bool:
+    return claim.minors != () or bool(claim.addresses or claim.reserved or claim.unresolved)
 
 
 def _minors(found: list[str]) -> dict[str, int]:
@@ -113,23 +132,31 @@ def _container(config: list[str]) -> tuple[int, ...] | None:
     return tuple(sorted(named))
 
 
-def _machine(config: list[str], minors: dict[str, int]) -> tuple[int, ...] | None:
-    """Minors of the host's GPUs that a VM would take from its driver; None where a mapping hides which."""
+def _machine(
+    guest_id: int,
+    config: list[str],
+    minors: Mapping[str, int],
+    mappings: Mapping[str, tuple[str, ...]],
+    reserved: tuple[str, ...],
+) -> DeviceClaim:
+    """What a VM gets; of its minors, those that it would take from this host's driver: None where a mapping hides which."""
     known, _ = settings(config)
-    wanted: set[int] = set()
-    for value in (value for key, value in known.items() if re.fullmatch(r"hostpci\d+", key)):
-        device = value.split(",", 1)[0].removeprefix("host=")
-        if "mapping=" in value or not all(map(_PCI.fullmatch, device.split(";"))):
-            return None
-        wanted |= set(_matching(device.split(";"), minors))
-    return tuple(sorted(wanted))
-
-
-def _matching(addresses: Iterable[str], minors: dict[str, int]) -> Iterator[int]:
-    """`01:00` means all functions of that device, and the domain may be left out."""
-    for address in addresses:
-        full = address.lower() if address.count(":") == 2 else f"0000:{address.lower()}"
-        yield from (minor for bdf, minor in minors.items() if bdf == full or bdf.startswith(full + "."))
+    devices = [
+        pci.device(value, mappings) for key, value in known.items() if re.fullmatch(r"hostpci\d+", key)
+    ]
+    addresses = tuple(dict.fromkeys(one for device in devices for one in device.addresses))
+    unresolved = tuple(device.unresolved for device in devices if device.unresolved)
+    taken = {minor for bdf, minor in minors.items() for one in addresses if same_device(bdf, one)}
+    return DeviceClaim(
+        guest_id=guest_id,
+        kind="vm",
+        minors=None if unresolved else tuple(sorted(taken)),
+        addresses=addresses,
+        reserved=reserved,
+        unresolved=unresolved,
+        vgpu=any(device.vgpu for device in devices),
+        display=any(device.display for device in devices),
+    )
 
 
 FACT: Fact[tuple[DeviceClaim, ...]] = Fact(CLAIMS, shell(SCRIPT, deadline_s=30.0, root=True), parse)

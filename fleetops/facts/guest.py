@@ -1,5 +1,9 @@
 """One guest as its Proxmox host sees it at this moment: status, lock, configuration, first process, machine-id.
 
+`qm stop` ends with success, and without a pid file, also where the emulator is still there (qemu-server vm_stop): it is
+looked for by its own command line then. What a container's kill could not end is found by its cgroup (a process in
+D state outlives the container's first one).
+
 The values in force are asked for (`--current 1`), not pending ones. Only zero or not zero is meaningful in the exit
 status of these tools (a plain `die` is Perl's errno or 255).
 """
@@ -8,12 +12,14 @@ import re
 from collections.abc import Iterable
 from functools import partial
 
-from fleetops.facts.output import finished_lines
+from fleetops.facts.output import finished_lines, kib
 from fleetops.facts.proxmox import require_guest, settings
 from fleetops.facts.scripts import PLAIN_TEXT
 from fleetops.model.command import Outcome, shell
 from fleetops.model.fact import Absent, Fact, Unparsable
-from fleetops.model.guest import GUEST, GuestState
+from fleetops.model.guest import GUEST, GuestProcess, GuestState
+
+_LEFT = re.compile(r"left: (\d+) (\S) (.*)", re.DOTALL)
 
 TOOLS = {"lxc": "pct", "vm": "qm"}
 """Guest kind -> Proxmox's tool for it."""
@@ -26,14 +32,34 @@ id=$2
 if ! command -v "$tool" >/dev/null; then echo "no $tool"; echo end; exit; fi
 "$tool" status "$id" || exit
 configuration=$("$tool" config "$id" --current 1 2>/dev/null) || configuration=$("$tool" config "$id") || exit
+emulator() {
+  for name in $(grep -slE '^(kvm|qemu-system-.*)$' /proc/[0-9]*/comm); do
+    if tr '\\000' '\\n' < "${name%comm}cmdline" 2>/dev/null | grep -A 1 -x -e -id | grep -qx "$id"; then
+      name=${name#/proc/}
+      echo "${name%/comm}"
+      return
+    fi
+  done
+}
+members() {
+  for file in $(grep -slE "/lxc(\\.payload)?[./]$id(/|\\$)" /proc/[0-9]*/cgroup); do
+    sed -n 's/^\\([0-9]*\\) (\\(.*\\)) \\([A-Z]\\) .*/left: \\1 \\3 \\2/p' "${file%cgroup}stat" 2>/dev/null
+  done
+}
 pid=
 if [ "$tool" = qm ]; then
   if [ -r "/run/qemu-server/$id.pid" ]; then read -r pid < "/run/qemu-server/$id.pid"; fi
+  if [ -z "$pid" ] || [ ! -d "/proc/$pid" ]; then pid=$(emulator); fi
 elif command -v lxc-info >/dev/null; then
   pid=$(lxc-info -n "$id" -p -H 2>/dev/null)
 fi
+if [ "$tool" = pct ] && [ -n "$pid" ]; then members | grep '^left: [0-9]* D '; fi
+if [ "$tool" = pct ] && [ -z "$pid" ]; then members; fi
 if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then
   echo "init_pid: $pid"
+  if [ "$tool" = qm ]; then
+    awk '/^(VmRSS|HugetlbPages):/ { held += $2 } END { print "held: " held + 0 " kB" }' "/proc/$pid/status"
+  fi
   file=/proc/$pid/root/etc/machine-id
   if [ "$tool" = pct ] && [ -f "$file" ] && [ ! -L "$file" ] && read -r machine_id < "$file"; then
     echo "machine_id: $machine_id"
@@ -61,7 +87,8 @@ def parse(outcome: Outcome, kind: str, guest_id: int) -> GuestState:
         raise Absent(f"there is no {TOOLS[kind]} on this host")
     if "configuration" not in found:
         raise Unparsable(f"no configuration of guest {guest_id}: {outcome.said}")
-    now = _pairs(found[: found.index("configuration")])
+    told = found[: found.index("configuration")]
+    now = _pairs(told)
     config, raw = settings(found[found.index("configuration") + 1 :])
     if "status" not in now or not config:
         raise Unparsable(f"no status or configuration of guest {guest_id}: {outcome.said}")
@@ -77,6 +104,12 @@ def parse(outcome: Outcome, kind: str, guest_id: int) -> GuestState:
         raw=raw,
         init_pid=int(now["init_pid"]) if "init_pid" in now else None,
         machine_id=machine_id if re.fullmatch(r"[0-9a-f]{32}", machine_id) else "",
+        held_bytes=kib(now["held"]) if "held" in now else None,
+        left=tuple(
+            GuestProcess(pid=int(match[1]), state=match[2], comm=match[3])
+            for match in map(_LEFT.fullmatch, told)
+            if match
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from fleetops.facts.holders import device_holders
 from fleetops.facts.output import finished_lines, proc_files, require_not_denied
 from fleetops.facts.scripts import LINKS, PLAIN_TEXT
 from fleetops.model.command import Outcome, shell
+from fleetops.model.device_service import system_unit
 from fleetops.model.fact import Fact, Unparsable
 from fleetops.model.guest import HOST_HOLDERS, HostHolder
 
@@ -65,6 +66,7 @@ def parse(outcome: Outcome) -> tuple[HostHolder, ...]:
             comm=files.get((holder.pid, None, "comm"), ""),
             path=holder.path,
             guest_id=_guest_of(holder.pid, guests, processes, files.get((holder.pid, None, "cgroup"), "")),
+            unit=_unit_of(files.get((holder.pid, None, "cgroup"), "")),
         )
         for holder in device_holders(found)
     )
@@ -81,6 +83,12 @@ def _guest_of(
             return guests[namespace]
     inside = _LXC_CGROUP.search(cgroup)
     return int(inside[1]) if inside else None
+
+
+def _unit_of(cgroup: str) -> str:
+    """The first service of the system's that a line of the process's cgroup file names."""
+    paths = (line.split(":", 2)[2] for line in cgroup.splitlines() if line.count(":") >= 2)
+    return next(filter(None, map(system_unit, paths)), "")
 
 
 FACT: Fact[tuple[HostHolder, ...]] = Fact(HOST_HOLDERS, shell(SCRIPT, deadline_s=30.0, root=True), parse)

@@ -7,17 +7,21 @@ from typing import Any
 
 from fleetops.engines import engines
 from fleetops.facts import (
+    arc,
     cgroup,
     claims,
+    device_services,
     engine_source,
     gpus,
     guest,
+    guest_agent,
     guests,
     holders,
     host_holders,
     identity,
     listeners,
     memory,
+    pending,
     processes,
     segments,
     service_records,
@@ -44,6 +48,7 @@ def node_facts(node: Node, *, pss: bool = False) -> list[Fact[Any]]:
         segments.FACT,
         service_records.FACT,
         engine_source.fact(node.engine, node.source),
+        *([] if node.guest and node.guest.kind == "lxc" else [device_services.FACT]),
         gpus.FACT,
     ]
 
@@ -58,9 +63,14 @@ def hypervisor_facts(node: Node) -> list[Fact[Any]]:
         guest.fact(node.guest.kind, node.guest.id),
         guests.FACT,
         tasks.fact(node.guest.id),
+        claims.FACT,
+        pending.fact(node.guest.kind, node.guest.id),
+        arc.FACT,
     ]
     if node.guest.kind == "lxc":
-        facts += [claims.FACT, host_holders.FACT, gpus.FACT]
+        facts += [host_holders.FACT, device_services.FACT, gpus.FACT]
+    else:
+        facts.append(guest_agent.fact(node.guest.id))
     return facts
 
 

@@ -15,8 +15,11 @@ class GuestState:
         lock: Proxmox's config lock (backup, snapshot, ...), "" when there is none.
         config: key -> value as configured now; repeated raw `lxc.*` lines are in `raw`.
         raw: the raw `lxc.key: value` lines in their order, keys repeating.
-        init_pid: the guest's first process as the hypervisor sees it; None when stopped or not told.
+        init_pid: the guest's first process as the hypervisor sees it, of a VM its emulator; None when stopped or not
+            told. An emulator that is still there although its VM counts as stopped is told too.
         machine_id: read through the guest's root on the hypervisor; "" where that could not be read.
+        held_bytes: memory that a VM's emulator holds, huge pages included; None where that is not told.
+        left: of a container, its processes in D state; all that are left of it where it counts as stopped.
     """
 
     kind: str
@@ -27,11 +30,22 @@ class GuestState:
     raw: tuple[tuple[str, str], ...] = ()
     init_pid: int | None = None
     machine_id: str = ""
+    held_bytes: int | None = None
+    left: tuple["GuestProcess", ...] = ()
 
     @property
     def name(self) -> str:
         """The name Proxmox shows."""
         return self.config.get("hostname") or self.config.get("name", "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuestProcess:
+    """A container's process as its host counts it."""
+
+    pid: int
+    state: str
+    comm: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +74,30 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceClaim:
-    """GPU device files that a guest's configuration gives it. `minors` None means all of the host's GPUs."""
+    """What a guest's configuration gives it of the host's GPUs and PCI devices.
+
+    Attributes:
+        minors: GPU device files of the host's driver; None means all of them, or not known which.
+        addresses: PCI devices of a VM, mappings resolved; one without a function digit means all its functions.
+        reserved: PCI devices that a starting or running VM has reserved at this moment.
+        unresolved: what its configuration names and nothing tells the addresses of.
+        vgpu: it gets a slice of a GPU (`mdev=`), not the device.
+        display: one of its devices is its primary display (`x-vga=1`).
+    """
 
     guest_id: int
     kind: str
     minors: tuple[int, ...] | None
+    addresses: tuple[str, ...] = ()
+    reserved: tuple[str, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    vgpu: bool = False
+    display: bool = False
+
+
+def same_device(one: str, other: str) -> bool:
+    """Whether two PCI addresses have a function in common; an address without one means all functions."""
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +106,36 @@ class HostHolder:
 
     Attributes:
         guest_id: the container it runs in, by its pid namespace; None for a process of the host itself.
+        unit: the systemd service of the host that it runs in, "" where it is in none.
     """
 
     pid: int
     comm: str
     path: str
     guest_id: int | None
+    unit: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingChange:
+    """A change of a guest's configuration that its next start applies; `now` or `then` is None where there is none."""
+
+    key: str
+    now: str | None
+    then: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arc:
+    """ZFS's cache in a host's memory, which counts as used: how large it is, and how small it lets itself be made."""
+
+    size_bytes: int
+    least_bytes: int
+
+    @property
+    def returnable_bytes(self) -> int:
+        """What it gives back when memory is asked for."""
+        return max(0, self.size_bytes - self.least_bytes)
 
 
 GUEST: Key[GuestState] = Key("guest")
@@ -86,3 +143,6 @@ GUESTS: Key[tuple[GuestEntry, ...]] = Key("guests")
 TASKS: Key[tuple[Task, ...]] = Key("tasks")
 CLAIMS: Key[tuple[DeviceClaim, ...]] = Key("claims")
 HOST_HOLDERS: Key[tuple[HostHolder, ...]] = Key("host-holders")
+AGENT: Key[str] = Key("guest-agent")
+PENDING: Key[tuple[PendingChange, ...]] = Key("pending")
+ARC: Key[Arc] = Key("arc")

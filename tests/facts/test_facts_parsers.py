@@ -13,6 +13,8 @@ from fleetops.model.fact import Gap, Missing
 
 ARGUMENTS = {
     "guest": ("lxc", 174),
+    "guest_agent": (181,),
+    "pending": ("lxc", 174),
     "tasks": (174,),
     "engine_source": ("sglang", ""),
     "model_config": ("/models/example",),
