@@ -158,14 +158,15 @@ def _run(
             if any(one.severity is Severity.CRITICAL for one in situation.findings)
             else Exit.FINE
         )
+    obstacle = plan.first_obstacle
     if not output.wants_json:
         # Whoever reads along may go away (`| head`). A run that was agreed to is not stopped by that, and its exit code
-        # says how it ended all the same.
+        # says how it ended all the same. The commands of a run that is refused would hide why.
         with suppress(BrokenPipeError) if args.yes else nullcontext():
-            show_plan(output, plan, situation.findings, exact=args.dry_run)
-    elif args.dry_run:
-        emit(plan_json(plan, "planned"))
-    if obstacle := plan.first_obstacle:
+            show_plan(output, plan, situation.findings, exact=args.dry_run and not obstacle)
+    elif obstacle or args.dry_run:
+        emit(plan_json(plan, "refused" if obstacle else "planned"))
+    if obstacle:
         raise Refused(obstacle.blocked, guard=obstacle.guard, host=plan.node, hint=obstacle.mend)
     if args.dry_run:
         return Exit.FINE

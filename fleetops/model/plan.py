@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from fleetops.model.command import Command
 from fleetops.model.proof import Explanation
+from fleetops.model.sizing import Budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,7 @@ class Plan:
         healthy: why nothing needs doing; "" when something does.
         engine: the profile's, as a person writes it; "" without a profile.
         proofs: flag name -> what the source that would run shows of it.
+        budget: the arithmetic of the launch; None where nothing is launched.
         waived: guard -> the operator's reason for overruling it.
     """
 
@@ -69,6 +71,7 @@ class Plan:
     healthy: str = ""
     engine: str = ""
     proofs: Mapping[str, Explanation] = field(default_factory=dict)
+    budget: Budget | None = None
     waived: Mapping[str, str] = field(default_factory=dict)
 
     @property

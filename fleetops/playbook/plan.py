@@ -5,11 +5,13 @@ from dataclasses import replace
 from fleetops.model.errors import Refused
 from fleetops.model.guest import GUESTS
 from fleetops.model.plan import Plan, PlannedStep
+from fleetops.model.sizing import Budget
 from fleetops.platforms import platform_of
 from fleetops.playbook.book import Entry, Playbook
 from fleetops.playbook.guards import refusal
 from fleetops.steps import all_steps
 from fleetops.steps.support.base import Situation, Step
+from fleetops.steps.support.launching import budget_for
 from fleetops.steps.support.proof import title_of
 
 
@@ -25,8 +27,19 @@ def make_plan(book: Playbook, situation: Situation) -> Plan:
         spares=_spares(situation),
         engine=title_of(situation.profile.engine) if situation.profile else "",
         proofs=situation.proofs,
+        budget=_budget(book, situation),
         waived=situation.waived,
     )
+
+
+def _budget(book: Playbook, situation: Situation) -> Budget | None:
+    """What the playbook's launch asks of the node; None where it has none, or its engine is not launched."""
+    if situation.profile is None or not any(entry.step == "size" for entry in book.entries):
+        return None
+    try:
+        return budget_for(situation)
+    except Refused:
+        return None
 
 
 def _planned_in_order(book: Playbook, situation: Situation) -> tuple[PlannedStep, ...]:

@@ -17,6 +17,7 @@ from fleetops.model.jsonable import jsonable
 from fleetops.model.plan import Action, Plan, PlannedStep
 from fleetops.model.record import Result
 from fleetops.model.secrets import mask_argv
+from fleetops.render.arithmetic import budget_json
 from fleetops.render.launched import launched
 from fleetops.render.output import Output
 from fleetops.render.plain import safe
@@ -205,19 +206,26 @@ def _table(result: Result) -> Text:
 
 
 def plan_json(plan: Plan, status: str) -> dict[str, Any]:
-    """`fleetops.COMMAND/1` for a plan that was not run: the exact commands per host, in order."""
+    """`fleetops.COMMAND/1` for a plan that was not run: the exact commands per host, in order, and what refuses it."""
+    obstacle = plan.first_obstacle
     return {
         "schema": f"fleetops.{plan.playbook}/1",
         "status": status,
         "node": plan.node,
         "profile": plan.profile,
-        "why": plan.healthy,
+        "why": plan.healthy or (obstacle.blocked if obstacle else ""),
+        "guard": obstacle.guard if obstacle else "",
+        "hint": obstacle.mend if obstacle else "",
         "touches": plan.touches,
         "not_touched": list(plan.spares),
         "waived": dict(plan.waived),
-        "proofs": proofs_json(plan.proofs),
+        **_rests_on(plan),
         "steps": [_step_json(step) for step in plan.steps],
     }
+
+
+def _rests_on(plan: Plan) -> dict[str, Any]:
+    return {"proofs": proofs_json(plan.proofs), "size": budget_json(plan.budget) if plan.budget else None}
 
 
 def _step_json(step: PlannedStep) -> dict[str, Any]:
@@ -243,6 +251,7 @@ def result_json(plan: Plan, result: Result) -> dict[str, Any]:
         "hint": result.hint,
         "guard": result.guard,
         "waived": result.waived,
+        **_rests_on(plan),
         "reclaimed": jsonable(result.reclaimed),
         "launched": jsonable(result.launched),
         "previous": jsonable(result.previous),

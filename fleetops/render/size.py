@@ -1,7 +1,6 @@
 """What `size` says: what the number means, the arithmetic line by line, the verdict, and what to type next."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.cells import cell_len
@@ -11,6 +10,7 @@ from fleetops.model.jsonable import jsonable
 from fleetops.model.size import DOES_NOT_FIT, FITS, UNPROVEN, EngineWindow, Sizing
 from fleetops.model.sizing import Budget, FlagSize
 from fleetops.model.units import GB, show_gb
+from fleetops.render.arithmetic import arithmetic, lines_json
 from fleetops.render.explain_rows import PROSE_WIDTH, prose, row
 from fleetops.render.plain import safe
 from fleetops.render.rows import opposite
@@ -47,7 +47,7 @@ def size_json(sizing: Sizing) -> dict[str, Any]:
         "host_tokens": pool.tokens if pool else None,
         "host_bytes": pool.size_bytes if pool else None,
         "exact": sizing.is_exact,
-        "lines": [{"label": line.label, "bytes": line.size_bytes} for line in _lines(found)] if found else [],
+        "lines": lines_json(found) if found else [],
         "host": sizing.host or None,
         "profile": sizing.profile or None,
         "engine": sizing.engine,
@@ -186,47 +186,9 @@ def _bounds(window: EngineWindow, unit: str) -> str:
     return f"on this node it lets {both} {unit} pass" if both else ""
 
 
-@dataclass(frozen=True)
-class _Line:
-    """One line of the arithmetic."""
-
-    label: str
-    how: str
-    size_bytes: int | None
-    note: str = ""
-
-
-def _lines(found: Budget) -> list["_JsonLine"]:
-    return [
-        _JsonLine(f"{line.label}: {line.how}" if line.how else line.label, line.size_bytes)
-        for line in _arithmetic(found)
-    ]
-
-
-@dataclass(frozen=True)
-class _JsonLine:
-    label: str
-    size_bytes: int | None
-
-
-def _arithmetic(found: Budget) -> Iterator[_Line]:
-    """The flags, what comes on top, what is left alone, their sum, and every bound."""
-    for size in found.sizes:
-        how = "nothing fits" if size.value is None and size.fits == 0 else size.arithmetic
-        yield _Line(size.name, how, size.total_bytes)
-        yield from (_Line(line.label, "", line.size_bytes) for line in size.beside)
-    yield from (_Line(line.label, "", line.size_bytes) for line in found.lines)
-    yield _Line("needed", "", found.needed_bytes)
-    several = len(found.rooms) > 1
-    for room in found.rooms:
-        yield _Line(
-            room.label, "", room.size_bytes, "the least counts" if several and room is found.room else ""
-        )
-
-
 def _table(found: Budget) -> Iterator[Text]:
     """Numbers in one column, their unit once above it."""
-    lines = list(_arithmetic(found))
+    lines = list(arithmetic(found))
     shown = _in_gb([line.size_bytes for line in lines])
     labels = max(cell_len(line.label) for line in lines)
     hows = max(cell_len(line.how) for line in lines)

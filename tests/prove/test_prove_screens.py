@@ -8,7 +8,7 @@ from fleetops.model.plan import Plan
 from fleetops.model.record import Result
 from fleetops.playbook.book import Entry, Playbook
 from fleetops.playbook.plan import make_plan
-from fleetops.render.operate import plan_json, show_plan, show_result
+from fleetops.render.operate import plan_json, result_json, show_plan, show_result
 from fleetops.render.output import Output
 
 BOOK = Playbook(name="launch", summary="", entries=(Entry(step="prove"), Entry(step="size")))
@@ -71,3 +71,26 @@ def test_a_result_names_what_was_waived():
     result = Result(run_id="run", node="node-174", status="done", waived=WAIVED)
     show_result(Output(out, io.StringIO(), environ={}), result)
     assert "waived size: an empty machine" in out.getvalue()
+
+
+def test_a_refused_plans_json_has_the_proof_the_arithmetic_and_what_refuses_it():
+    plan = make_plan(BOOK, launching(asking(300), proven()))
+    body = plan_json(plan, "refused")
+    assert (body["status"], body["guard"]) == ("refused", "size")
+    assert "48 fits" in body["why"]
+    assert "set hicache-size to 48" in body["hint"]
+    assert body["proofs"]["hicache_size"]["proof"][0]["file"] == "srt/server_args.py"
+    size = body["size"]
+    assert (size["verdict"], size["ranks"], size["available_bytes"]) == ("does-not-fit", 8, 445 * 10**9)
+    flag = size["flags"]["hicache_size"]
+    assert (flag["asked"], flag["unit"], flag["scope"], flag["fits"]) == (300, "GB", "per-rank", 48)
+    assert flag["total_bytes"] == 2400 * 10**9
+    assert {"label": "hicache_size: 8 x 300 GB", "bytes": 2400 * 10**9} in size["lines"]
+    assert size["needed_bytes"] == sum(line["bytes"] for line in size["lines"][:3])
+
+
+def test_a_result_has_what_it_rested_on():
+    plan = make_plan(BOOK, launching(asking(), proven()))
+    body = result_json(plan, Result(run_id="run", node="node-174", status="done"))
+    assert body["proofs"]["hicache_size"]["verdict"] == "proven"
+    assert body["size"]["verdict"] == "fits"

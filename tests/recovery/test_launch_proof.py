@@ -43,6 +43,25 @@ def test_the_incidents_size_is_refused_with_the_proof_before_anything_starts(cle
     assert clean_node.process_table("node-174") == before
 
 
+def test_a_dry_run_that_would_be_refused_shows_why_and_no_script_before_it(clean_node):
+    ran = clean_node.fleetops("launch", "--profile", "hicache300", "node-174", "--dry-run")
+    assert ran.status == 5
+    assert "would be refused: it does not fit: 2,011 GB too much; 48 fits" in ran.stdout
+    assert "fleetops-start" not in ran.stdout
+    assert len(ran.stdout.splitlines()) < 20
+    assert ARITHMETIC in ran.stderr
+
+
+def test_a_refused_launch_has_its_proof_and_its_arithmetic_as_data(clean_node):
+    ran = clean_node.fleetops("launch", "--profile", "hicache300", "node-174", "--yes", "--json")
+    assert ran.status == 5
+    body = ran.json
+    assert (body["schema"], body["status"], body["guard"]) == ("fleetops.launch/1", "refused", "size")
+    assert body["proofs"]["hicache_size"]["proof"][0]["file"] == "srt/server_args.py"
+    assert body["size"]["flags"]["hicache_size"]["fits"] == 48
+    assert '"schema": "fleetops.error/1"' in ran.stderr
+
+
 def test_a_belief_in_a_total_is_refused_beside_what_the_source_says(believing, clean_node):
     ran = believing("launch", "--profile", "hicache300", "node-174", "--yes")
     assert ran.status == 5
