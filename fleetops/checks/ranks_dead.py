@@ -1,8 +1,8 @@
 """Ranks that are dead or gone. A dead rank takes its whole tensor-parallel group with it; the port may still answer."""
 
-from fleetops.checks.support.saying import found, lacking, pids
+from fleetops.checks.support.saying import found, lacking, listed, pids
 from fleetops.engines import engine
-from fleetops.engines.condition import Condition, condition, missing_ranks
+from fleetops.engines.condition import Condition, condition, missing_ranks, vital
 from fleetops.engines.support.process_table import ProcessTable
 from fleetops.model.engine import Service
 from fleetops.model.finding import Check, Finding, Observation, Severity
@@ -12,7 +12,9 @@ _NAME = "ranks-dead"
 
 
 def judge(observation: Observation) -> list[Finding]:
-    """One finding for each service with zombie or missing ranks; leaders with live threads are another check's."""
+    """One finding for each service with dead or missing ranks, or another process of its own that it cannot do without;
+    leaders with live threads are another check's.
+    """
     if unknown := lacking(_NAME, observation, PROCESSES):
         return unknown
     table = ProcessTable(observation.node_facts.value(PROCESSES) or ())
@@ -24,8 +26,9 @@ def _of_service(observation: Observation, table: ProcessTable, service: Service)
     zombies = [
         rank.process for rank in service.ranks if rank.process.is_zombie and not rank.process.is_ghost_leader
     ]
+    vitals = [process for process in vital(service) if process.is_zombie]
     missing = 0 if condition(service) is Condition.STARTING else missing_ranks(service)
-    if not zombies and not missing:
+    if not zombies and not missing and not vitals:
         return None
     whole = max(len(service.ranks) + missing, _expected(service))
     parts = []
@@ -35,6 +38,8 @@ def _of_service(observation: Observation, table: ProcessTable, service: Service)
         )
     if missing:
         parts.append(f"{missing} of {whole} ranks are gone")
+    if vitals:
+        parts.append(f"{listed(sorted({one.comm for one in vitals}))} is a zombie ({pids(vitals)})")
     harmless = service.launcher is None and not any(process.is_alive for process in service.processes)
     return found(
         _NAME,

@@ -11,24 +11,13 @@ from dataclasses import dataclass, field
 from fleetops.engines.condition import is_wedged
 from fleetops.engines.support.leftovers import leftover_segments
 from fleetops.engines.support.process_table import ProcessTable, own_group
-from fleetops.engines.support.protected import is_driver_daemon, protected
+from fleetops.engines.support.protected import protected
+from fleetops.engines.support.strangers import Stranger, foreign_holders
+from fleetops.engines.support.supervisors import Kept, loop_shells, supervisors_of
 from fleetops.model.engine import SERVICE_RECORDS, Service, ServiceRecord
 from fleetops.model.finding import Observation
-from fleetops.model.machine import HOLDERS, LISTENERS, PROCESSES, Holder, Process, Segment
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stranger:
-    """A process with a GPU device file open that is not known to be the service's. `process` None: gone from the table."""
-
-    pid: int
-    process: Process | None
-    paths: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """What runs there, for a person."""
-        return self.process.title if self.process else "no longer in the process table"
+from fleetops.model.machine import HOLDERS, LISTENERS, PROCESSES, Process, Segment
+from fleetops.model.supervisor import SUPERVISORS, Supervisor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +35,7 @@ class Attribution:
         strangers: holders of GPU device files that belong to no service; None where holders could not be read.
         daemons: holders that belong to the driver (persistence, fabric, monitoring).
         leftovers: shared memory of dead owners that nobody maps.
+        supervisors: what starts the services again, outermost first; the shells of a loop are among `processes`.
     """
 
     known: bool
@@ -58,6 +48,7 @@ class Attribution:
     strangers: tuple[Stranger, ...] | None = None
     daemons: tuple[Process, ...] = ()
     leftovers: tuple[Segment, ...] = ()
+    supervisors: tuple[Supervisor, ...] = ()
 
     @property
     def living(self) -> tuple[Process, ...]:
@@ -78,12 +69,15 @@ def attribute(observation: Observation, *, earlier: Iterable[Process] = ()) -> A
     targets = target_services(observation)
     others = tuple(service for service in observation.services if service not in targets)
     why = {**_left_of(table, earlier), **_reasons(observation, table, targets, others)}
+    keepers = observation.node_facts.get(SUPERVISORS)
+    kept = Kept(table, _kept(table, targets, why), set(why))
+    why.update((shell.pid, "the shell that starts it again") for shell in loop_shells(kept))
     own = _launchers_first(table, targets, why)
     looks_alike = {
         process.pid: process for service in targets for process in service.processes if process.is_alive
     }
     elsewhere = {process.pid for service in others for process in service.processes}
-    strangers, daemons = _foreign_holders(observation, table, elsewhere.union(why))
+    strangers, daemons = foreign_holders(observation, table, elsewhere.union(why))
     return Attribution(
         known=True,
         services=targets,
@@ -95,6 +89,7 @@ def attribute(observation: Observation, *, earlier: Iterable[Process] = ()) -> A
         strangers=strangers,
         daemons=daemons,
         leftovers=leftover_segments(observation),
+        supervisors=supervisors_of(keepers, kept),
     )
 
 
@@ -245,6 +240,16 @@ def _unit(table: ProcessTable, process: Process) -> tuple[Process, ...]:
     return () if any(protected(one) for one in members) else members
 
 
+def _kept(table: ProcessTable, targets: Iterable[Service], why: dict[int, str]) -> tuple[Process, ...]:
+    """What a supervisor of these services looks after: their launchers, of orphans each that lives."""
+    heads = (
+        process
+        for service in targets
+        for process in ((service.launcher,) if service.launcher else service.processes)
+    )
+    return tuple(table.by_pid[one.pid] for one in heads if one.is_alive and one.pid in why)
+
+
 def _launchers_first(
     table: ProcessTable, targets: tuple[Service, ...], why: dict[int, str]
 ) -> tuple[Process, ...]:
@@ -259,27 +264,3 @@ def _own_groups(table: ProcessTable, own: tuple[Process, ...]) -> tuple[int, ...
     return tuple(
         pgid for pgid in groups if (members := table.group(pgid)) and all(one.pid in pids for one in members)
     )
-
-
-def _foreign_holders(
-    observation: Observation, table: ProcessTable, accounted: set[int]
-) -> tuple[tuple[Stranger, ...] | None, tuple[Process, ...]]:
-    holders = observation.node_facts.value(HOLDERS)
-    if holders is None:
-        return None, ()
-    strangers: list[Stranger] = []
-    daemons: list[Process] = []
-    for pid, paths in _by_pid(holders).items():
-        process = table.by_pid.get(pid)
-        if process and is_driver_daemon(process):
-            daemons.append(process)
-        elif pid not in accounted:
-            strangers.append(Stranger(pid=pid, process=process, paths=paths))
-    return tuple(strangers), tuple(daemons)
-
-
-def _by_pid(holders: Iterable[Holder]) -> dict[int, tuple[str, ...]]:
-    paths: dict[int, tuple[str, ...]] = {}
-    for holder in holders:
-        paths[holder.pid] = (*paths.get(holder.pid, ()), holder.path)
-    return {pid: tuple(dict.fromkeys(held)) for pid, held in paths.items()}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fleetops.model.engine import LogReport, Service, ServiceRecord
-from fleetops.model.fleet import Flag, FlagValue, Profile
+from fleetops.model.fleet import Flag, FlagScope, FlagValue, Profile
 from fleetops.model.load import Others
 from fleetops.model.machine import Listener, Process
 
@@ -39,9 +39,12 @@ class Engine(Protocol):
     Attributes:
         name: as the inventory spells it.
         title: as a person writes it.
+        tensor_flag: the flag that a profile's ranks become, as `expected_ranks` reads it.
         ready_paths: HTTP paths that say whether the server is up, the best first; 404 means this release lacks it.
         info_paths: paths that answer with the server's settings and pools; they hang when a rank hangs.
         metrics_path: Prometheus text, where it was switched on.
+        names_model: whether a generation must name the model.
+        pools_of: whose pools it reports: each rank's, or the whole server's (`total`).
     """
 
     @property
@@ -49,11 +52,17 @@ class Engine(Protocol):
     @property
     def title(self) -> str: ...
     @property
+    def tensor_flag(self) -> str: ...
+    @property
     def ready_paths(self) -> tuple[str, ...]: ...
     @property
     def info_paths(self) -> tuple[str, ...]: ...
     @property
     def metrics_path(self) -> str: ...
+    @property
+    def names_model(self) -> bool: ...
+    @property
+    def pools_of(self) -> FlagScope: ...
 
     def find_services(
         self,
@@ -87,8 +96,11 @@ class Engine(Protocol):
     def read_log(self, lines: Iterable[str]) -> LogReport:
         """The report of a whole log."""
 
-    def generate(self, prompt: str, max_tokens: int) -> tuple[str, str, bytes]:
-        """Method, path and body of a request that generates `max_tokens` tokens, whatever the model would end on."""
+    def generate(self, prompt: str, max_tokens: int, model: str) -> tuple[str, str, bytes]:
+        """Method, path and body of a request that generates `max_tokens` tokens, whatever the model would end on.
+
+        `model` is the served model's name, "" for an engine that needs none.
+        """
 
     def parse_generation(self, body: bytes) -> Generation:
         """What came of it. Raises ValueError for an error body or another form."""

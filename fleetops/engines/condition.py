@@ -3,8 +3,9 @@
 from enum import Enum
 
 from fleetops.engines import engine
-from fleetops.engines.support.finder import is_python_helper
+from fleetops.engines.support.finder import is_spawned_helper
 from fleetops.model.engine import Service
+from fleetops.model.machine import Process
 
 
 class Condition(Enum):
@@ -21,6 +22,8 @@ def condition(service: Service) -> Condition:
     if service.launcher is None:
         return Condition.ORPHANED
     if service.launcher.is_zombie or any(rank.process.is_zombie for rank in service.ranks):
+        return Condition.WEDGED
+    if any(process.is_zombie for process in vital(service)):
         return Condition.WEDGED
     if not missing_ranks(service):
         return Condition.WHOLE
@@ -42,12 +45,16 @@ def missing_ranks(service: Service) -> int:
 
 def untitled(service: Service) -> int:
     """Children of the launcher that Python has started and that have not got their title yet: ranks to be."""
-    return sum(
-        1
-        for process in service.others
-        if not process.is_zombie and is_python_helper(process) and _is_spawned(process.cmdline)
+    return sum(1 for process in service.others if not process.is_zombie and is_spawned_helper(process))
+
+
+def vital(service: Service) -> tuple[Process, ...]:
+    """Those of its further processes that it cannot do without: the engine's own, by their titles (vLLM's engine core).
+
+    What one of them has just forked bears its title until it becomes something else, and may end without harm.
+    """
+    of = engine(service.engine)
+    titled = {process.pid: process for process in service.processes if of.is_worker(process)}
+    return tuple(
+        process for process in service.others if process.pid in titled and process.ppid not in titled
     )
-
-
-def _is_spawned(cmdline: tuple[str, ...]) -> bool:
-    return any(word.startswith("from multiprocessing.spawn") for word in cmdline)

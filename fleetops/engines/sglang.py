@@ -13,12 +13,12 @@ from typing import Any
 
 from fleetops.engines.base import Generation, PoolSizes
 from fleetops.engines.support.command_line import file_name, program, write_flags
-from fleetops.engines.support.finder import Shape, find_services
+from fleetops.engines.support.finder import Shape, apart, find_services, titled
 from fleetops.engines.support.openai import complaint
 from fleetops.engines.support.prometheus import samples
 from fleetops.engines.support.sglang_log import LOG
 from fleetops.model.engine import LogReport, Service, ServiceRecord
-from fleetops.model.fleet import AUTO, Flag, FlagValue, Profile
+from fleetops.model.fleet import AUTO, Flag, FlagScope, FlagValue, Profile
 from fleetops.model.load import Others
 from fleetops.model.machine import Listener, Process
 
@@ -79,10 +79,12 @@ def rank_number(title: str) -> int | None:
     return int(found[1]) if found else 0
 
 
+_is_rank = titled("sglang::scheduler")
+
 SHAPE = Shape(
     engine="sglang",
-    titles="sglang::",
-    rank_title="sglang::scheduler",
+    is_worker=titled("sglang::"),
+    ranks=lambda members, _flags: apart(process for process in members if _is_rank(process)),
     rank_number=rank_number,
     server_arguments=server_arguments,
     default_port=DEFAULT_PORT,
@@ -95,10 +97,13 @@ class Sglang:
 
     name: str = "sglang"
     title: str = "SGLang"
+    tensor_flag: str = "tp_size"
     # /ready came with 0.5.20. /health answers 200 at all times up to 0.4.10.post2: it never suffices alone.
     ready_paths: tuple[str, ...] = ("/ready", "/health")
     info_paths: tuple[str, ...] = ("/get_server_info", "/server_info")
     metrics_path: str = "/metrics"
+    names_model: bool = False
+    pools_of: FlagScope = "per-rank"
 
     def find_services(
         self,
@@ -164,7 +169,7 @@ class Sglang:
         """A whole log."""
         return reduce(self.fold, lines, LogReport())
 
-    def generate(self, prompt: str, max_tokens: int) -> tuple[str, str, bytes]:
+    def generate(self, prompt: str, max_tokens: int, _model: str) -> tuple[str, str, bytes]:
         """The native endpoint: it needs no model name and counts its tokens."""
         sampling = {"max_new_tokens": max_tokens, "temperature": 0, "ignore_eos": True}
         return "POST", "/generate", json.dumps({"text": prompt, "sampling_params": sampling}).encode()

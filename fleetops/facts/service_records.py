@@ -43,6 +43,7 @@ def _record(path: str, text: str) -> ServiceRecord:
             port=int(fields["port"]),
             log=str(fields["log"]),
             unit=str(fields.get("unit", "")),
+            engine=str(fields.get("engine", "sglang")),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise Unparsable(f"{path} is not a service record: {error!r}") from error

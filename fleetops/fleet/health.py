@@ -11,11 +11,14 @@ from fleetops.model.errors import FleetopsError, Refused, Unknown
 from fleetops.model.finding import Finding, Severity
 from fleetops.model.fleet import Profile
 from fleetops.model.machine import IDENTITY
+from fleetops.steps.support.asking import Asking, OverSession
 from fleetops.steps.support.base import Situation
+from fleetops.steps.support.serving import NoGeneration, generate, key_of
 
 _DEADLINE_S = 30.0
 # One silent request proves little on a busy server (facts/engines.md F 13).
 _TRIES = 2
+_TOKENS = 4
 _PAUSE_S = 2.0
 
 
@@ -62,7 +65,7 @@ def _whole_service(situation: Situation, profile: Profile) -> Service | None:
 
 
 # What every launch sets from the profile's own keys, under the names that engines give them.
-_USUAL = {"model_path", "tp", "tp_size", "tensor_parallel_size", "port", "host"}
+_USUAL = {"model_path", "model", "tp", "tp_size", "tensor_parallel_size", "port", "host"}
 
 
 def _serving(service: Service, profile: Profile, tokens: int) -> str:
@@ -118,15 +121,12 @@ def _silent(situation: Situation, profile: Profile) -> Finding:
 
 def _generates(situation: Situation, profile: Profile, sessions: Sessions) -> int:
     """Tokens of one short generation; 0 where none came. Processes that live prove nothing."""
-    of = engine(profile.engine)
-    method, path, body = of.generate("Say yes:", 4)
+    session = sessions.session(situation.observation.node)
+    service = Asking(open=OverSession(session, profile.port), key=key_of(profile))
     for attempt in range(_TRIES):
         time.sleep(_PAUSE_S if attempt else 0)
         try:
-            session = sessions.session(situation.observation.node)
-            answer = session.request(profile.port, method, path, body, deadline_s=_DEADLINE_S)
-            if answer.status == 200 and (tokens := of.parse_generation(answer.body).tokens):
-                return tokens
-        except (OSError, ValueError, FleetopsError):
+            return generate(service, engine(profile.engine), _TOKENS, deadline_s=_DEADLINE_S)
+        except (NoGeneration, FleetopsError):
             continue
     return 0

@@ -1,7 +1,6 @@
 """Measuring the service on one node: find it, see who else it serves, and put a load on it."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 
 from fleetops.engines import engine
 from fleetops.engines.condition import condition, is_wedged
@@ -15,9 +14,8 @@ from fleetops.model.exit import Exit
 from fleetops.model.fleet import Node, Profile
 from fleetops.model.load import Others, Target
 from fleetops.model.measure import Measurement
-from fleetops.model.session import Session, Streaming
 from fleetops.ssh.http import whole
-from fleetops.steps.support.asking import Asking, BadStatus
+from fleetops.steps.support.asking import Asking, BadStatus, OverSession
 from fleetops.steps.support.serving import key_of
 
 _METRICS_S = 5.0
@@ -65,7 +63,7 @@ def find_service(
         )
     source = facts.value(ENGINE_SOURCE)
     of = engine(service.engine if service else node.engine)
-    asking = Asking(open=_Opener(sessions.session(node), chosen), key=key or key_of(profile))
+    asking = Asking(open=OverSession(sessions.session(node), chosen), key=key or key_of(profile))
     target = Target(
         node=node.name,
         port=chosen,
@@ -97,19 +95,6 @@ def _port(node: Node, services: Sequence[Service], profile: Profile | None) -> i
         host=node.name,
         hint=f"fleetops probe {node.name}; --port P names a port",
     )
-
-
-class _Opener:
-    """Requests to one port of the node, over the SSH connection."""
-
-    def __init__(self, session: Session, port: int) -> None:
-        self._session = session
-        self._port = port
-
-    def __call__(
-        self, method: str, path: str, body: bytes | None, *, headers: Mapping[str, str], deadline_s: float
-    ) -> AbstractContextManager[Streaming]:
-        return self._session.stream(self._port, method, path, body, headers=headers, deadline_s=deadline_s)
 
 
 def _ports(services: Sequence[Service]) -> tuple[int, ...]:

@@ -53,7 +53,8 @@ class Service:
 class ServiceRecord:
     """What a launch by fleetops left on the node, in /run/fleetops: the service's own process and files.
 
-    `unit` is the systemd unit that it runs in, "" where it runs in none.
+    `unit` is the systemd unit that it runs in, "" where it runs in none. Records without an engine are older than the
+    launch of any other than SGLang.
     """
 
     profile: str
@@ -63,6 +64,7 @@ class ServiceRecord:
     port: int
     log: str
     unit: str = ""
+    engine: str = "sglang"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +77,7 @@ class LogReport:
         host_pool_bytes: host pool sizes in the order they were logged, one per rank and pool.
         host_tokens: as logged, of one rank; None for releases that do not log it.
         failure: the line that names the cause of death, "" while there is none.
+        telling: how much that line says; only one that tells more takes its place.
     """
 
     stage: str = ""
@@ -84,6 +87,7 @@ class LogReport:
     host_pool_bytes: tuple[int, ...] = ()
     host_tokens: int | None = None
     failure: str = ""
+    telling: int = 0
 
 
 ENGINE_SOURCE: Key[EngineSource] = Key("engine-source")

@@ -11,8 +11,8 @@ class Capacity:
     """What a service can hold and do, as measured; None means not recorded.
 
     Attributes:
-        device_tokens: GPU KV-cache pool of one rank or attention group.
-        host_tokens: host KV-cache pool of one rank.
+        device_tokens: GPU KV-cache pool of one rank or attention group; of an engine that counts so, of the whole server.
+        host_tokens: host KV-cache pool, likewise.
         tokens_per_s: output tokens a second, all streams together, under the load that the four settings say.
         ttft_s: time to the first token, the median request; `ttft_p99_s` that of the slowest in a hundred.
         itl_s: time from one token to the next, likewise.

@@ -26,14 +26,15 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
 
 
 def run(desk: Desk, _options: Options) -> str:
-    """Device tokens from the log, host tokens from the metrics or the log; each as measured, or not recorded."""
+    """Tokens as the service itself tells them, else as its log does; each as measured, or not recorded."""
     profile = profile_of(desk.situation)
+    of = engine(profile.engine)
     report: LogReport = desk.memo["log_report"]
-    pools = _pools(desk, engine(profile.engine), asking(desk, profile))
+    pools = _pools(desk, of, asking(desk, profile))
     memory = desk.look().observation.node_facts.value(MEMORY)
     capacity = Capacity(
-        device_tokens=report.device_tokens or _smallest(pools, "device_tokens"),
-        host_tokens=report.host_tokens or _smallest(pools, "host_tokens"),
+        device_tokens=_smallest(pools, "device_tokens") or report.device_tokens,
+        host_tokens=_smallest(pools, "host_tokens") or report.host_tokens,
         host_pool_bytes=sum(report.host_pool_bytes) or None,
         ranks=profile.ranks,
         ready_s=desk.memo["ready_s"],
@@ -45,7 +46,8 @@ def run(desk: Desk, _options: Options) -> str:
     desk.record_launch(capacity)
     rate = f", {capacity.tokens_per_s:,.0f} tokens/s" if capacity.tokens_per_s else ""
     device, host = _shown(capacity.device_tokens), _shown(capacity.host_tokens)
-    return f"device tokens {device}, host tokens {host} a rank{rate}"
+    whose = "a rank" if of.pools_of == "per-rank" else "of the whole server"
+    return f"device tokens {device}, host tokens {host} {whose}{rate}"
 
 
 def _pools(desk: Desk, of: Engine, service: Asking) -> tuple[PoolSizes, ...]:
@@ -57,7 +59,7 @@ def _pools(desk: Desk, of: Engine, service: Asking) -> tuple[PoolSizes, ...]:
         except (OSError, ValueError) as error:
             desk.tell(f"{path}: {error}")
             continue
-        if any(pool.host_tokens for pool in pools):
+        if any(pool.device_tokens or pool.host_tokens for pool in pools):
             return pools
     return ()
 
@@ -67,7 +69,7 @@ def _metrics(of: Engine) -> Callable[[bytes], tuple[PoolSizes, ...]]:
 
 
 def _smallest(pools: tuple[PoolSizes, ...], name: str) -> int | None:
-    """The rank that can hold least decides."""
+    """The rank, or data-parallel group, that can hold least decides."""
     return min((size for pool in pools if (size := getattr(pool, name))), default=None)
 
 

@@ -102,6 +102,7 @@ def _command(situation: Situation, profile: Profile) -> Command:
         str(profile.port),
         unit_name(situation),
         str(most) if most else "",
+        profile.engine,
     )
     argv = _argv(situation, profile)
     return shell(

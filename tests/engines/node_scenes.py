@@ -26,6 +26,7 @@ from fleetops.model.machine import (
     Process,
     Thread,
 )
+from fleetops.model.supervisor import SUPERVISORS, Supervisors
 from fleetops.model.units import GB, MIB
 
 LAUNCHER_PID = 4121
@@ -159,6 +160,7 @@ def node_readings(*processes: Process) -> dict[Key[Any], Any]:
         SEGMENTS: (),
         GPUS: gpus(),
         SERVICE_RECORDS: (),
+        SUPERVISORS: Supervisors(),
     }
 
 

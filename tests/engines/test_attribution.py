@@ -382,4 +382,7 @@ def test_system_processes_of_the_scene_are_as_they_should_be():
 
 def test_on_a_node_of_an_engine_that_is_not_described_no_segment_is_a_leftover():
     segment = Segment(name="/dev/shm/psm_1", kind="posix", size_bytes=1, creator_pid=77)
-    assert attribute(observe(node=replace(NODE, engine="vllm"), facts={SEGMENTS: (segment,)})).leftovers == ()
+    assert (
+        attribute(observe(node=replace(NODE, engine="tensorrt-llm"), facts={SEGMENTS: (segment,)})).leftovers
+        == ()
+    )

@@ -25,7 +25,7 @@ broken line {
 
 
 def test_a_generation_asks_for_so_many_tokens_whatever_the_model_would_end_on():
-    method, path, body = SGLANG.generate("Hello", 16)
+    method, path, body = SGLANG.generate("Hello", 16, "")
     asked = json.loads(body)
     assert (method, path) == ("POST", "/generate")
     assert asked["sampling_params"]["max_new_tokens"] == 16

@@ -151,6 +151,14 @@ def test_the_cause_outlives_the_symptoms_that_follow_it():
     assert SGLANG.read_log(lines).failure.startswith("Not enough host memory available")
 
 
+def test_a_rank_that_was_killed_while_it_started_stays_the_cause():
+    found = report(
+        "RuntimeError: Rank 3 scheduler died during initialization (exit code: -9). If exit code is -9\n"
+        "Received sigquit from a child process. It usually means the child failed."
+    )
+    assert found.failure.startswith("rank 3 was killed while it started")
+
+
 def test_a_symptom_is_kept_until_something_tells_more():
     symptom = SGLANG.read_log(
         [PREFIX + "Received sigquit from a child process. It usually means the child failed."]

@@ -1,20 +1,32 @@
 """Whether recover has anything to do: only a whole service that really generates is well; unknown is neither."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
-from node_scenes import NODE, detokenizer, holders, launcher, listener, missing, observe, process, rank
+from node_scenes import (
+    NODE,
+    detokenizer,
+    holders,
+    launcher,
+    listener,
+    missing,
+    observe,
+    process,
+    profile,
+    rank,
+)
 
 from fleetops.checks import judge
 from fleetops.fleet import health
 from fleetops.fleet.health import judge_health
 from fleetops.model.errors import Refused, Unknown
 from fleetops.model.finding import Severity
-from fleetops.model.fleet import Inventory
+from fleetops.model.fleet import Flag, Inventory
 from fleetops.model.gpu import GPUS
 from fleetops.model.machine import HOLDERS, LISTENERS
-from fleetops.model.session import Answer
+from fleetops.model.session import Answer, Streaming
 from fleetops.steps.support.base import Situation
 
 WHOLE = (launcher(), *(rank(number) for number in range(8)), detokenizer())
@@ -32,12 +44,15 @@ class Service:
     def session(self, host):
         return self
 
-    def request(self, port, method, path, body=None, *, deadline_s=10.0):
+    def stream(self, port, method, path, body=None, *, headers=None, deadline_s=10.0):
         self.asked += 1
+        self.headers = headers
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return nullcontext(
+            Streaming(status=answer.status, content_type="", asked_at=0.0, pieces=iter((answer.body,)))
+        )
 
 
 def situation(*processes, facts=None, **options):
@@ -66,6 +81,14 @@ def test_processes_that_live_and_do_not_generate_are_not_well(answer, monkeypatc
     found = judge_health(situation(*WHOLE, facts=SERVING), Service(answer))
     assert found.well == ""
     assert found.situation.findings[0].check == "not-generating"
+
+
+def test_a_service_that_wants_a_key_is_asked_with_the_profiles():
+    secret = Flag(name="api_key", value="sk-1")
+    service = Service(ANSWER)
+    scene = situation(*WHOLE, facts=SERVING, profile=profile(flags=(*profile().flags, secret)))
+    assert judge_health(scene, service).well
+    assert service.headers == {"Authorization": "Bearer sk-1"}
 
 
 def test_one_silence_of_a_busy_server_is_not_believed(monkeypatch):

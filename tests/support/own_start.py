@@ -31,7 +31,7 @@ def start(
     """Start an argv as the service of run and profile `name`."""
     stdin = "".join(f"{key}={value}\n" for key, value in (environment or {}).items())
     log, record = f"/var/log/fleetops/{name}.log", f"/run/fleetops/services/{name}.json"
-    head = (f"{CLAIMS}/{name}", log, record, name, name, "30000", unit(name), most)
+    head = (f"{CLAIMS}/{name}", log, record, name, name, "30000", unit(name), most, "sglang")
     return node.run(shell(START, *head, *argv, stdin=stdin, changes=True, deadline_s=30))
 
 

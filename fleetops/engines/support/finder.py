@@ -4,7 +4,7 @@ What names a process is its comm (the kernel keeps it for zombies, whose command
 table. A command line counts only where it shows what the process itself runs.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from fleetops.engines.support.command_line import program, read_flags
@@ -19,31 +19,34 @@ class Shape:
     """How an engine's processes look.
 
     Attributes:
-        titles: what the title of every worker starts with (`sglang::`).
-        rank_title: what a rank's title starts with; comm shows its first 15 bytes.
+        is_worker: whether a process, alive or dead, is one of the engine's own workers, by its title.
+        ranks: all processes below a launcher and its flags (None: it is gone) -> the pids of those that are ranks.
         rank_number: title -> tensor-parallel rank, None where it does not say.
         server_arguments: an argv -> the arguments of the server it runs; None where it runs something else.
         default_port: the port that the engine takes when none is given.
     """
 
     engine: str
-    titles: str
-    rank_title: str
+    is_worker: Callable[[Process], bool]
+    ranks: Callable[[tuple[Process, ...], Mapping[str, str] | None], frozenset[int]]
     rank_number: Callable[[str], int | None]
     server_arguments: Callable[[tuple[str, ...]], tuple[str, ...] | None]
     default_port: int
 
-    def is_worker(self, process: Process) -> bool:
-        """One of the engine's own worker processes, alive or dead, by its comm."""
-        return process.comm.startswith(self.titles[:COMM_LENGTH])
-
-    def is_rank(self, process: Process) -> bool:
-        """A worker that is a rank, by its comm."""
-        return process.comm.startswith(self.rank_title[:COMM_LENGTH])
-
     def is_server(self, process: Process) -> bool:
         """A launcher, by what it runs."""
         return self.server_arguments(process.cmdline) is not None
+
+
+def titled(start: str) -> Callable[[Process], bool]:
+    """Whether a process bears a title that starts so: comm shows its first 15 bytes, and a zombie keeps them."""
+    return lambda process: process.comm.startswith(start[:COMM_LENGTH])
+
+
+def apart(processes: Iterable[Process]) -> frozenset[int]:
+    """The pids, without those that one of them has just forked and that still bear its title."""
+    known = {process.pid: process for process in processes}
+    return frozenset(pid for pid, process in known.items() if process.ppid not in known)
 
 
 def find_services(
@@ -54,7 +57,8 @@ def find_services(
 ) -> tuple[Service, ...]:
     """Every service of this engine, by its launcher or, where that is gone, by the process group it left behind."""
     table = ProcessTable(tuple(processes))
-    recorded = _recorded(table, records)
+    own_records = tuple(record for record in records if record.engine == shape.engine)
+    recorded = _recorded(table, own_records)
     launchers = _launchers(shape, table, recorded)
     listening = tuple(listeners)
     services = []
@@ -64,7 +68,7 @@ def find_services(
         claimed.update(process.pid for process in (launcher, *found))
         port = _port(shape, launcher, found, listening, recorded.get(launcher.pid))
         services.append(_service(shape, launcher, found, port))
-    services += _orphaned(shape, table, claimed)
+    services += _orphaned(shape, table, claimed, own_records)
     return tuple(services)
 
 
@@ -131,24 +135,20 @@ def _members(
 def _service(
     shape: Shape, launcher: Process | None, members: tuple[Process, ...], port: int | None
 ) -> Service:
-    ranks, others = _sorted_out(shape, members)
     arguments = shape.server_arguments(launcher.cmdline) if launcher else None
-    return Service(
-        engine=shape.engine,
-        launcher=launcher,
-        ranks=ranks,
-        others=others,
-        port=port,
-        flags=read_flags(arguments or ()),
-    )
+    flags = read_flags(arguments or ())
+    ranks, others = _sorted_out(shape, members, flags if launcher else None)
+    return Service(engine=shape.engine, launcher=launcher, ranks=ranks, others=others, port=port, flags=flags)
 
 
-def _sorted_out(shape: Shape, members: tuple[Process, ...]) -> tuple[tuple[Rank, ...], tuple[Process, ...]]:
-    """Ranks and the rest. A rank's own child that still bears its title (it has just forked) is not a rank."""
-    rank_pids = {process.pid for process in members if shape.is_rank(process)}
+def _sorted_out(
+    shape: Shape, members: tuple[Process, ...], flags: Mapping[str, str] | None
+) -> tuple[tuple[Rank, ...], tuple[Process, ...]]:
+    """Ranks and the rest."""
+    rank_pids = shape.ranks(members, flags)
     ranks, others = [], []
     for process in members:
-        if process.pid in rank_pids and process.ppid not in rank_pids:
+        if process.pid in rank_pids:
             ranks.append(
                 Rank(number=shape.rank_number(process.cmdline[0] if process.cmdline else ""), process=process)
             )
@@ -168,7 +168,8 @@ def _port(
     """As the command line says; a launcher that has lost its own is known by its record or by what it listens on."""
     arguments = shape.server_arguments(launcher.cmdline)
     if arguments is not None:
-        said = read_flags(arguments).get("port", str(shape.default_port))
+        # A positional argument may follow it (`vllm serve --port P MODEL`).
+        said = read_flags(arguments).get("port", str(shape.default_port)).partition(" ")[0]
         return int(said) if said.isdecimal() else None
     if record:
         return record.port
@@ -177,13 +178,23 @@ def _port(
     return ports.pop() if len(ports) == 1 else None
 
 
-def _orphaned(shape: Shape, table: ProcessTable, claimed: set[int]) -> list[Service]:
-    """Workers without a launcher, one service for each group that a dead launcher left behind."""
+def _orphaned(
+    shape: Shape, table: ProcessTable, claimed: set[int], records: Iterable[ServiceRecord]
+) -> list[Service]:
+    """Workers without a launcher, one service for each group that a dead launcher left behind.
+
+    Workers that never had a title are known by the group or session of a recorded launch, which is its dead process's.
+    """
+    gone = {record.pid for record in records if record.pid not in table.by_pid}
 
     def free(process: Process) -> bool:
         return process.pid not in claimed and not protected(process)
 
-    strays = {process.pid for process in table.processes if shape.is_worker(process) and free(process)}
+    def looks(process: Process) -> bool:
+        untitled = gone.intersection((process.pgid, process.sid)) and is_python_helper(process)
+        return shape.is_worker(process) or bool(untitled)
+
+    strays = {process.pid for process in table.processes if looks(process) and free(process)}
     roots = [
         p
         for p in table.processes
@@ -216,3 +227,10 @@ def is_python_helper(process: Process) -> bool:
     """A process that Python's multiprocessing starts: a child before it has its title, or the resource tracker."""
     running = program(process.cmdline)
     return bool(running and running.kind == "code" and running.name.startswith("from multiprocessing."))
+
+
+def is_spawned_helper(process: Process) -> bool:
+    """A child that Python's multiprocessing has spawned and that has no title (yet)."""
+    return is_python_helper(process) and any(
+        word.startswith("from multiprocessing.spawn") for word in process.cmdline
+    )

@@ -36,7 +36,6 @@ class Failure:
 
 # The last line of a Python traceback stands at the margin, without the logger's prefix.
 EXCEPTION_LINE = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)\b(?:: .*)?$")
-_PREFIX = re.compile(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\]\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +44,14 @@ class LogForm:
 
     Attributes:
         start: the line with which a new start begins; what an older start left in the same file is forgotten.
+        prefix: what the logger puts before a line that tells of a failure.
+        exceptions_bear_prefix: tracebacks are logged line by line, so that an exception's line is not at the margin.
         failures: the most telling first.
     """
 
     start: re.Pattern[str]
+    prefix: re.Pattern[str]
+    exceptions_bear_prefix: bool = False
     milestones: tuple[Milestone, ...]
     failures: tuple[Failure, ...]
 
@@ -67,16 +70,20 @@ class LogForm:
         if telling == Telling.EXCEPTION and report.ready and not report.failure:
             return report  # a request's own error, which a serving engine survives
         # Later symptoms follow from the first cause; only a line that tells more takes its place.
-        return replace(report, failure=said) if telling > self.judge(report.failure)[0] else report
+        return replace(report, failure=said, telling=telling) if telling > report.telling else report
 
     def judge(self, text: str) -> tuple[Telling, str]:
         """How telling this line is as a failure, and what to keep of it."""
         for failure in self.failures:
             if found := failure.pattern.search(text):
-                return failure.telling, failure.said(found) if failure.said else _PREFIX.sub("", text).strip()
-        if EXCEPTION_LINE.match(text):
-            return Telling.EXCEPTION, text.strip()
+                return failure.telling, failure.said(found) if failure.said else self._bare(text)
+        margin = self._bare(text) if self.exceptions_bear_prefix else text
+        if EXCEPTION_LINE.match(margin):
+            return Telling.EXCEPTION, margin.strip()
         return Telling.NOTHING, ""
+
+    def _bare(self, text: str) -> str:
+        return self.prefix.sub("", text, count=1).strip()
 
 
 def _last_drawn(line: str) -> str:

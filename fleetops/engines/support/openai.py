@@ -82,8 +82,8 @@ class Events:
         return None
 
 
-def completion(model: str, prompt: str, tokens: int) -> bytes:
-    """The body of a streamed completion of exactly `tokens` tokens, whatever the model would end on.
+def completion(model: str, prompt: str, tokens: int, *, stream: bool = True) -> bytes:
+    """The body of a completion of exactly `tokens` tokens, whatever the model would end on; streamed, or answered whole.
 
     `ignore_eos` is an extension that SGLang and vLLM share.
     """
@@ -93,8 +93,7 @@ def completion(model: str, prompt: str, tokens: int) -> bytes:
         "max_tokens": tokens,
         "temperature": 0,
         "ignore_eos": True,
-        "stream": True,
-        "stream_options": {"include_usage": True},
+        **({"stream": True, "stream_options": {"include_usage": True}} if stream else {}),
     }
     return json.dumps(body).encode()
 
@@ -124,6 +123,15 @@ def read_part(data: str | bytes) -> Part:
         ended=any(choice.get("finish_reason") for choice in given),
         usage=_usage(answer.get("usage")),
     )
+
+
+def read_completion(body: bytes) -> tuple[int, str]:
+    """How many tokens a whole answer has, and its text. Raises ValueError for an error and for another form."""
+    part, answer = read_part(body), _json_object(body)
+    texts = [choice.get("text") for choice in answer["choices"] if isinstance(choice, dict)]
+    if part.usage is None or not texts or not isinstance(texts[0], str):
+        raise ValueError(complaint(answer))
+    return part.usage.output_tokens, texts[0]
 
 
 def complaint(answer: Mapping[str, Any]) -> str:

@@ -56,6 +56,13 @@ def protected(process: Process) -> str:
     return ""
 
 
+def runs_script(process: Process) -> bool:
+    """A shell that works through a script or a `-c` line, and may start what it started again."""
+    if process.is_zombie or not process.cmdline:
+        return False
+    return file_name(process.cmdline[0].lstrip("-")) in _SHELLS and not _is_interactive_shell(process)
+
+
 def _is_kernel_thread(process: Process) -> bool:
     """Kernel threads have neither group nor session nor a command line; zombies have lost theirs."""
     return process.pgid == process.sid == 0 and not process.cmdline and not process.is_zombie

@@ -61,7 +61,7 @@ def _synced_host_tokens(report: LogReport, found: re.Match[str]) -> LogReport:
 
 def _ready(report: LogReport, _: re.Match[str]) -> LogReport:
     """What went wrong before and did not keep the server from coming up is no cause of death."""
-    return replace(report, stage="ready", progress="ready", ready=True, failure="")
+    return replace(report, stage="ready", progress="ready", ready=True, failure="", telling=0)
 
 
 def _milestones(rows: tuple[tuple[str, Change], ...]) -> tuple[Milestone, ...]:
@@ -184,4 +184,9 @@ _FAILURES = (
 )
 
 # Every release prints its settings first.
-LOG = LogForm(start=re.compile(r"\bserver_args=ServerArgs\("), milestones=_MILESTONES, failures=_FAILURES)
+LOG = LogForm(
+    start=re.compile(r"\bserver_args=ServerArgs\("),
+    prefix=re.compile(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\]\s*"),
+    milestones=_MILESTONES,
+    failures=_FAILURES,
+)

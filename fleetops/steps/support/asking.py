@@ -11,7 +11,7 @@ from fleetops.engines.support.openai import DONE, Complaint, Events
 from fleetops.model.errors import Unreachable
 from fleetops.model.load import Trouble, TroubleKind, Usage
 from fleetops.model.secrets import MASK, mask_text
-from fleetops.model.session import Streaming
+from fleetops.model.session import Session, Streaming
 from fleetops.ssh.http import whole
 
 _MODELS_S = 10.0
@@ -24,6 +24,19 @@ class Opener(Protocol):
     def __call__(
         self, method: str, path: str, body: bytes | None, *, headers: Mapping[str, str], deadline_s: float
     ) -> AbstractContextManager[Streaming]: ...
+
+
+class OverSession:
+    """Requests to one port of a host, over its SSH connection."""
+
+    def __init__(self, session: Session, port: int) -> None:
+        self._session = session
+        self._port = port
+
+    def __call__(
+        self, method: str, path: str, body: bytes | None, *, headers: Mapping[str, str], deadline_s: float
+    ) -> AbstractContextManager[Streaming]:
+        return self._session.stream(self._port, method, path, body, headers=headers, deadline_s=deadline_s)
 
 
 class BadStatus(ValueError):  # noqa: N818 - what the server says, not what went wrong here

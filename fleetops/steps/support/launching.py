@@ -72,7 +72,7 @@ def ranks_on_node(profile: Profile) -> int:
     if found is None:
         return profile.ranks
     said = {flag.name: str(flag.value) for flag in profile.flags if flag.value is not False}
-    return found.expected_ranks({"tp_size": str(profile.ranks), **said})
+    return found.expected_ranks({found.tensor_flag: str(profile.ranks), **said})
 
 
 def rooms_for(situation: Situation) -> Rooms:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from fleetops.engines import Engine
+from fleetops.engines.support import openai
 from fleetops.model.fleet import Profile
 from fleetops.model.session import Streaming
 from fleetops.ssh.http import whole
-from fleetops.steps.support.asking import Asking
+from fleetops.steps.support.asking import Asking, BadStatus
 from fleetops.steps.support.base import Desk
 
 _PROMPT = "Count upwards, in words, separated by commas: one, two,"
@@ -49,14 +50,16 @@ def key_of(profile: Profile | None) -> str:
 
 def generate(service: Asking, of: Engine, tokens: int, *, deadline_s: float) -> int:
     """Tokens of one real generation. Raises NoGeneration, or Unreachable, which says nothing about the service."""
-    method, path, body = of.generate(_PROMPT, tokens)
     try:
+        method, path, body = of.generate(_PROMPT, tokens, service.model() if of.names_model else "")
         with service.open(method, path, body, headers=service.headers, deadline_s=deadline_s) as answer:
             got = whole(answer)
         if got.status == _OK:
             count = of.parse_generation(got.body).tokens
             if count > 0:
                 return count
+    except BadStatus as error:
+        raise NoGeneration(f"{openai.MODELS}: {error}", busy=error.status in _BUSY) from error
     except TimeoutError as error:
         raise NoGeneration(f"no answer in {deadline_s:g} s", silent=True) from error
     except (OSError, ValueError) as error:

@@ -29,7 +29,7 @@ exec "$@"
 _CLAIM = r"""
 mask=$(umask)
 umask 077
-claim=$1 log=$2 record=$3 profile=$4 run=$5 port=$6 unit=$7 most=$8; shift 8
+claim=$1 log=$2 record=$3 profile=$4 run=$5 port=$6 unit=$7 most=$8 engine=$9; shift 9
 mkdir -p "${claim%/*}" "${log%/*}" "${record%/*}" || exit 1
 mkdir "$claim" || { echo 'this start was submitted before'; exit 76; }
 set -C
@@ -70,8 +70,8 @@ tries=0
 while [ ! -s "$claim/pid" ] && [ ! -e "$claim/failed" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
 read -r pid ticks 2>/dev/null < "$claim/pid" || give_up 'it did not begin'
 [ -r "/proc/$pid/stat" ] || give_up 'it ended at once'
-printf '{"profile": "%s", "run_id": "%s", "pid": %s, "start_ticks": %s, "port": %s, "log": "%s", "unit": "%s"}\n' \
-    "$profile" "$run" "$pid" "$ticks" "$port" "$log" "$unit" > "$record.new" && mv "$record.new" "$record" || exit 1
+printf '{"profile": "%s", "run_id": "%s", "pid": %s, "start_ticks": %s, "port": %s, "log": "%s", "unit": "%s", "engine": "%s"}\n' \
+    "$profile" "$run" "$pid" "$ticks" "$port" "$log" "$unit" "$engine" > "$record.new" && mv "$record.new" "$record" || exit 1
 echo "$pid $ticks $unit"
 """
 
@@ -89,8 +89,8 @@ else
 fi
 {_RECORD}
 """
-"""$1 claim (a folder), $2 log, $3 record, $4 profile, $5 run id, $6 port, $7 unit, $8 MemoryMax in bytes ("" for none);
-the rest is the service's argv. stdin: NAME=value lines for its environment, so that no secret stands in an argv: they lie
+"""$1 claim (a folder), $2 log, $3 record, $4 profile, $5 run id, $6 port, $7 unit, $8 MemoryMax in bytes ("" for none),
+$9 engine; the rest is the service's argv. stdin: NAME=value lines for its environment, so that no secret stands in an argv: they lie
 in the claim, which is root's alone and in memory, until the service has read them.
 
 The claim makes a second submission of the same start do nothing (status 76); the log is always a new file. What fails
