@@ -25,6 +25,7 @@ from fleetops.facts import (
     processes,
     segments,
     service_records,
+    supervisors,
     tasks,
 )
 from fleetops.fleet.baseline import estimate_baseline
@@ -47,6 +48,7 @@ def node_facts(node: Node, *, pss: bool = False) -> list[Fact[Any]]:
         holders.FACT,
         segments.FACT,
         service_records.FACT,
+        supervisors.FACT,
         engine_source.fact(node.engine, node.source),
         *([] if node.guest and node.guest.kind == "lxc" else [device_services.FACT]),
         gpus.FACT,

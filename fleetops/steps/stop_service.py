@@ -1,6 +1,7 @@
 """Rung 1: stop the service. TERM to its processes, a grace, KILL to what is left, zombie parents included.
 
-One that a launch has made a systemd unit of is stopped through systemd, and its unit is not left behind as failed.
+What would start it again is stopped first, and the service through it. One that a launch has made a systemd unit of is
+stopped through systemd, and its unit is not left behind as failed.
 """
 
 from fleetops.engines.condition import is_wedged
@@ -10,6 +11,8 @@ from fleetops.model.plan import Action, PlannedStep
 from fleetops.steps.support.agreed import linked
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
 from fleetops.steps.support.signals import signal_command
+from fleetops.steps.support.supervising import GUARD, asked, stop_actions, stop_all, titles
+from fleetops.steps.support.supervising import refusal as supervisor_refusal
 from fleetops.steps.support.units import clear_unit, outside, own_units, stop_unit, units_on_record
 
 _POLL_S = 1.0
@@ -20,15 +23,21 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
     found = situation.attribution.living
     node = situation.node_name
     grace = _grace_s(situation, options)
+    stranger, kept = _strangers(situation), supervisor_refusal(situation)
+    through = titles(situation)
     return PlannedStep(
         step="stop-service",
         title="stop the service",
         host=node,
-        detail=f"TERM, {grace:g} s, KILL to {_described(found)}" if found else "",
+        detail=f"{f'through {through}; ' if through else ''}TERM, {grace:g} s, KILL to {_described(found)}"
+        if found
+        else "",
         skip="" if found else "no process of the service is left",
-        blocked=_strangers(situation),
-        guard="attribution",
+        blocked=stranger or (kept.message if kept else ""),
+        guard=GUARD if kept and not stranger else "attribution",
+        mend=kept.hint if kept and not stranger else "",
         actions=(
+            *stop_actions(situation, grace),
             *_asking(situation, found),
             *((_ending(node, found, f"end what is left after {grace:g} s"),) if found else ()),
             *_clearing(situation, found),
@@ -38,17 +47,21 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
 
 def run(desk: Desk, options: Options) -> str:
     """TERM, grace, KILL; whether all are gone is judged by the playbook's `until`, from facts read again."""
-    found = desk.situation.attribution.living
-    if stranger := _strangers(desk.situation):
-        raise Refused(stranger, guard="attribution", host=desk.situation.node_name)
+    situation = desk.situation
+    found = situation.attribution.living
+    if stranger := _strangers(situation):
+        raise Refused(stranger, guard="attribution", host=situation.node_name)
+    if kept := supervisor_refusal(situation):
+        raise kept
     if not found:
-        for action in _clearing(desk.situation, found):
+        for action in _clearing(situation, found):
             desk.restore(action)
         raise Skip("no process of the service is left")
-    node, grace = desk.situation.node_name, _grace_s(desk.situation, options)
+    node, grace = situation.node_name, _grace_s(situation, options)
+    clearing = _clearing(situation, found)
+    through = stop_all(desk, grace)
     desk.tell(f"TERM to {_described(found)}")
-    clearing = _clearing(desk.situation, found)
-    for action in _asking(desk.situation, found):
+    for action in _asking(situation, found):
         desk.change(action)
     left = _left_after(desk, found, grace)
     if left:
@@ -56,18 +69,17 @@ def run(desk: Desk, options: Options) -> str:
         desk.change(_ending(node, left, "end what is left"))
     for action in clearing:
         desk.restore(action)
-    return (
-        f"{len(found) - len(left)} ended on TERM, {len(left)} by KILL"
-        if left
-        else f"{len(found)} ended on TERM"
-    )
+    ended = f"{len(found) - len(left)} ended on TERM" if left or not through else f"{len(found)} ended"
+    killed = f", {len(left)} by KILL" if left else ""
+    return f"{ended}{killed}{f'; stopped through {through}' if through else ''}"
 
 
 def _asking(situation: Situation, found: tuple[Process, ...]) -> tuple[Action, ...]:
-    """Units through systemd, every other process by itself."""
+    """What no supervisor's stop reaches: units of launches through systemd, every other process by itself."""
     units, node = own_units(situation.observation, found), situation.node_name
     stops = [Action(host=node, command=stop_unit(unit), why="ask it to stop") for unit in units]
-    if rest := outside(found, units):
+    reached = asked(situation.attribution.supervisors, found)
+    if rest := outside((one for one in found if one not in reached), units):
         stops.append(Action(host=node, command=signal_command("TERM", rest), why="ask it to stop"))
     return tuple(stops)
 

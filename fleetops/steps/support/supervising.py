@@ -1,0 +1,124 @@
+"""Stopping a service through what starts it again: a unit by systemd, a container by its runtime, a loop by its shell.
+
+Nothing is disabled or masked to keep it down: a unit that systemd was asked to stop and a container that its runtime was
+asked to stop stay down, whatever their restart policies say, until they are asked to start, or the machine starts anew.
+So what was enabled stays enabled, and there is nothing to put back.
+"""
+
+from collections.abc import Iterable
+
+from fleetops.model.command import Command, shell
+from fleetops.model.errors import Refused
+from fleetops.model.machine import Process
+from fleetops.model.plan import Action
+from fleetops.model.supervisor import Container, Supervisor, Unit
+from fleetops.steps.support.base import Desk, Situation
+from fleetops.steps.support.signals import signal_command
+
+GUARD = "supervisor"
+_SHELL_GRACE_S = 2.0
+_POLL_S = 0.2
+# How much longer than the grace a container's stop may take: its runtime kills it then, and waits for that.
+_BEYOND_GRACE_S = 20.0
+
+# $1 uid; the rest is run as that user, with the variables that lead to its own manager.
+_AS_USER = r"""
+uid=$1; shift
+[ "$uid" != "$(id -u)" ] || { XDG_RUNTIME_DIR="/run/user/$uid" exec "$@"; }
+entry=$(getent passwd "$uid") || { echo "there is no user $uid" >&2; exit 1; }
+home=${entry%:*}; home=${home##*:}
+group=$(echo "$entry" | cut -d: -f4)
+exec setpriv --reuid="$uid" --regid="$group" --clear-groups env HOME="$home" XDG_RUNTIME_DIR="/run/user/$uid" "$@"
+"""
+
+
+def refusal(situation: Situation) -> Refused | None:
+    """Why the service cannot be stopped through what starts it again; None where it can, or where nothing does."""
+    node = situation.node_name
+    for one in situation.attribution.supervisors:
+        if one.doubt:
+            return Refused(
+                f"{one.title} keeps the service on {node}, and it cannot be stopped from here: {one.doubt}",
+                guard=GUARD,
+                host=node,
+                hint="stop the service there, then run the same command again",
+            )
+    return None
+
+
+def titles(situation: Situation) -> str:
+    """Through what it is stopped, outermost first; "" where nothing starts it again."""
+    return ", ".join(one.title for one in situation.attribution.supervisors)
+
+
+def stop_actions(situation: Situation, grace_s: float) -> tuple[Action, ...]:
+    """One for each supervisor, outermost first."""
+    return tuple(_stop(situation.node_name, one, grace_s) for one in situation.attribution.supervisors)
+
+
+def stop_all(desk: Desk, grace_s: float) -> str:
+    """Stop each, outermost first; what was stopped, in words. What a stop leaves alive is for the step's own signals."""
+    situation = desk.situation
+    for one, action in zip(situation.attribution.supervisors, stop_actions(situation, grace_s), strict=True):
+        desk.tell(f"stopping {one.title}")
+        outcome = desk.change(action)
+        if not outcome.ok and outcome.status is not None:
+            desk.tell(f"{one.title} could not be stopped: {outcome.said}")
+        elif outcome.timed_out:
+            desk.tell(f"{one.title} is not stopped after {action.command.deadline_s:g} s")
+        if one.shells:
+            _end_shells(desk, one.shells)
+    return titles(situation)
+
+
+def asked(supervisors: Iterable[Supervisor], processes: Iterable[Process]) -> tuple[Process, ...]:
+    """Those of the processes that a stop of these supervisors reaches: a unit's own, and a loop's shells."""
+    reached = {pid for one in supervisors if one.unit for pid in one.unit.pids}
+    reached |= {shell.pid for one in supervisors for shell in one.shells}
+    return tuple(one for one in processes if one.pid in reached)
+
+
+def stop_unit(unit: Unit) -> Command:
+    """Ask its manager to stop it: whatever Restart= says, it stays down. Nobody waits, the caller looks for himself."""
+    if unit.uid is None:
+        return Command(argv=("systemctl", "stop", "--no-block", "--", unit.name), changes=True, root=True)
+    argv = ("systemctl", "--user", "stop", "--no-block", "--", unit.name)
+    return as_user(unit.uid, argv, deadline_s=10.0)
+
+
+def stop_container(container: Container, grace_s: float) -> Command:
+    """Ask its runtime: SIGTERM (or the image's own signal), the grace, SIGKILL; its restart policy rests from then on."""
+    argv = (container.runtime, "stop", "--time", str(round(grace_s)), container.id)
+    deadline_s = grace_s + _BEYOND_GRACE_S
+    if container.runtime == "podman" and container.uid:
+        return as_user(container.uid, argv, deadline_s=deadline_s)
+    return Command(argv=argv, changes=True, root=True, deadline_s=deadline_s)
+
+
+def as_user(uid: int, argv: tuple[str, ...], *, deadline_s: float) -> Command:
+    """A change that one user's own manager or runtime makes."""
+    return shell(
+        _AS_USER, str(uid), *argv, name="fleetops-as", changes=True, root=True, deadline_s=deadline_s
+    )
+
+
+def _stop(node: str, one: Supervisor, grace_s: float) -> Action:
+    if one.unit:
+        command = stop_unit(one.unit)
+    elif one.container:
+        command = stop_container(one.container, grace_s)
+    else:
+        command = signal_command("TERM", one.shells)
+    return Action(host=node, command=command, why=f"stop {one.title}")
+
+
+def _end_shells(desk: Desk, shells: tuple[Process, ...]) -> None:
+    """A shell that keeps on looping is killed before what it started is touched: else it would start it again."""
+    meant = {(one.pid, one.start_ticks) for one in shells}
+    until = desk.now() + _SHELL_GRACE_S
+    while left := [one for one in desk.look().attribution.living if (one.pid, one.start_ticks) in meant]:
+        if desk.now() >= until:
+            why = "end the loop that starts it again"
+            desk.change(Action(host=desk.situation.node_name, command=signal_command("KILL", left), why=why))
+            return
+        desk.wait(_POLL_S)
