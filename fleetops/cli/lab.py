@@ -9,6 +9,7 @@ from fleetops.model.errors import UsageError
 from fleetops.model.exit import Exit
 
 if TYPE_CHECKING:
+    from fleetops.lab.breakages import Breakage
     from fleetops.render.output import Output
 
 NAME = "lab"
@@ -20,7 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("up", "down", "status", "break"), help="what to do with the lab")
     parser.add_argument("node", nargs="?", metavar="NODE", help="break: the node")
     parser.add_argument("kind", nargs="?", metavar="KIND", help="break: how; --list tells the kinds")
-    parser.add_argument("--list", action="store_true", help="break: list the kinds of breakage")
+    parser.add_argument(
+        "--list", action="store_true", help="break: list the kinds of breakage; with one, explain it"
+    )
 
 
 def execute(args: argparse.Namespace, world: World) -> Exit:
@@ -38,7 +41,7 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     elif args.action == "status":
         _status(folder, output)
     elif args.list:
-        _kinds(output)
+        _kinds(args.node or "", output)
     else:
         _break(folder, args, output)
     return Exit.FINE
@@ -84,20 +87,38 @@ def _status(folder: Path, output: "Output") -> None:
     output.show(columns(rows, right=(2,)))
 
 
-def _kinds(output: "Output") -> None:
-    from fleetops.lab.breakages import all_breakages
+def _kinds(kind: str, output: "Output") -> None:
+    """Every kind of breakage in a line, or one of them at length."""
+    from fleetops.lab.breakages import all_breakages, breakage
     from fleetops.render.table import columns
 
-    found = all_breakages()
+    found = (breakage(kind),) if kind else all_breakages()
     if output.wants_json:
-        kinds = [{"kind": each.name, "summary": each.summary} for each in found]
-        output.json({"schema": "fleetops.lab/1", "breakages": kinds})
+        output.json({"schema": "fleetops.lab/1", "breakages": [_told(each) for each in found]})
+    elif kind:
+        output.show(f"{kind} ({', '.join(found[0].platforms)}): {found[0].summary}\n")
+        output.show(f"{_paragraph(found[0].explanation)}\n")
     else:
-        output.show(columns([(each.name, each.summary) for each in found]))
+        rows = [("breakage", "can happen to", "what it is")]
+        rows += [(each.name, " ".join(each.platforms), each.summary) for each in found]
+        output.show(columns(rows))
+        output.note("fleetops lab break --list KIND tells more; fleetops lab break NODE KIND does it")
+
+
+def _told(one: "Breakage") -> dict[str, object]:
+    told = {"kind": one.name, "summary": one.summary, "explanation": one.explanation}
+    return {**told, "platforms": list(one.platforms)}
+
+
+def _paragraph(text: str) -> str:
+    import textwrap
+
+    return textwrap.fill(text, 100)
 
 
 def _break(folder: Path, args: argparse.Namespace, output: "Output") -> None:
     from fleetops.lab import api
+    from fleetops.lab.breakages import breakage
 
     if not (args.node and args.kind):
         raise UsageError("`lab break` takes a node and a kind", hint="fleetops lab break --list")
@@ -105,4 +126,4 @@ def _break(folder: Path, args: argparse.Namespace, output: "Output") -> None:
     if output.wants_json:
         output.json({"schema": "fleetops.lab/1", "node": args.node, "broken": args.kind})
     else:
-        output.note(f"{args.node} is broken: {args.kind}")
+        output.note(f"{args.node} is broken: {args.kind}\n{_paragraph(breakage(args.kind).explanation)}")

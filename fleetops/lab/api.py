@@ -14,7 +14,7 @@ from pathlib import Path
 from fleetops.lab.breakages import breakage
 from fleetops.lab.breakages.base import BrokenNode
 from fleetops.lab.control import HostDown, init_pid
-from fleetops.lab.fleet import FLEET, LabHost
+from fleetops.lab.fleet import FLEET, LabHost, lab_host
 from fleetops.lab.history import record_history
 from fleetops.lab.paths import Layout
 from fleetops.lab.privilege import LabUnavailable, check_machine, gives_up_root, lab_owner
@@ -22,6 +22,7 @@ from fleetops.lab.process import REFUSAL, LabProcess, lab_process
 from fleetops.lab.wheel import provide, read_tree
 from fleetops.model.errors import FleetopsError, UsageError
 
+KINDS = {"lxc": "a container", "vm": "a virtual machine", "bare": "bare metal"}
 _UP_S = 60.0
 _LOOK_S = 0.02
 
@@ -147,12 +148,19 @@ def remark(folder: Path) -> str:
 
 
 def break_node(folder: Path, node: str, kind: str) -> None:
-    """Break a node in one of the ways of `breakages/`. Raises UsageError."""
+    """Break a node in one of the ways of `breakages/`. Raises UsageError, also where that cannot happen to it."""
     _require(folder)
     if node not in {host.name for host in FLEET if host.kind != "hypervisor"}:
         nodes = ", ".join(host.name for host in FLEET if host.kind != "hypervisor")
         raise UsageError(f"the lab has no node {node}", hint=f"its nodes: {nodes}")
-    breakage(kind).apply(folder, node)
+    how = breakage(kind)
+    if lab_host(node).kind not in how.platforms:
+        can = ", ".join(host.name for host in FLEET if host.kind in how.platforms)
+        raise UsageError(
+            f"{kind} cannot happen to {node}, which is {KINDS[lab_host(node).kind]}",
+            hint=f"it can on {can}; fleetops lab break --list {kind} tells what it is",
+        )
+    how.apply(folder, node)
     (Layout(folder).breakages / node).write_text(kind)
 
 

@@ -65,6 +65,11 @@ def mount_tmpfs(target: Path | str, *, mode: str = "0755", size: str = "") -> No
     )
 
 
+def unmount(target: Path | str) -> None:
+    """Take away what was mounted there last, also while somebody still uses it. Raises OSError."""
+    _check(_libc.umount2(os.fsencode(target), _MNT_DETACH), f"umount {target}")
+
+
 def mount_proc(target: Path | str) -> None:
     """The process table of the caller's pid namespace. Raises PermissionError where /proc is masked outside."""
     _mount("proc", target, "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)

@@ -66,6 +66,13 @@ class Store:
             row = database.execute("select baseline from baselines where node = ?", (node,)).fetchone()
         return Baseline(**json.loads(row[0])) if row else None
 
+    def forget_baseline(self, node: str) -> Baseline | None:
+        """Remember no more how the idle node looked; what was remembered."""
+        known = self.baseline(node)
+        with self._open() as database:
+            database.execute("delete from baselines where node = ?", (node,))
+        return known
+
     def record_machine_id(self, name: str, machine_id: str, at: float) -> None:
         """Remember a host's machine-id on first contact; a recorded one is never overwritten."""
         with self._open() as database:

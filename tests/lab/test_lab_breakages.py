@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fleetops.lab.api import Lab
-from fleetops.lab.breakages import all_breakages, breakage
+from fleetops.lab.api import Lab, break_node
+from fleetops.lab.breakages import Breakage, all_breakages, breakage
 from fleetops.lab.breakages.base import BrokenNode, ghosts, launchers, ranks_of, zombies
 from fleetops.lab.control import run_in
 from fleetops.model.errors import UsageError
 
 NODE = "node-174"
-KINDS = ("ghost-leader", "gpu-memory-held", "guest-locked", "per-rank-trap", "zombies")
 
 
 @pytest.fixture
@@ -48,8 +47,27 @@ def on_hypervisor(folder: Path, *argv: str) -> str:
 
 
 def test_the_kinds_are_found_by_their_folder() -> None:
-    assert tuple(each.name for each in all_breakages()) == KINDS
-    assert all(each.summary for each in all_breakages())
+    found = [each.name for each in all_breakages()]
+    assert found == sorted(found)
+    assert {"per-rank-trap", "zombies", "guest-locked"} <= set(found)
+
+
+@pytest.mark.parametrize("each", all_breakages(), ids=lambda each: each.name)
+def test_each_says_in_a_line_what_it_is_and_at_length_what_happens(each: Breakage) -> None:
+    assert 20 < len(each.summary) < 110
+    assert len(each.explanation) > 2 * len(each.summary)
+    assert each.explanation.endswith(".")
+    assert each.platforms
+    assert set(each.platforms) <= {"lxc", "vm", "bare"}
+
+
+def test_what_cannot_happen_to_a_node_is_refused_with_the_nodes_to_which_it_can(lab: Lab) -> None:
+    with pytest.raises(
+        UsageError, match="guest-locked cannot happen to node-190, which is bare metal"
+    ) as refusal:
+        break_node(lab.folder, "node-190", "guest-locked")
+    assert "node-174" in refusal.value.hint
+    assert "node-190" not in refusal.value.hint
 
 
 def test_an_unknown_kind_is_answered_with_the_nearest() -> None:

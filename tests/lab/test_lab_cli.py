@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -69,8 +70,18 @@ def test_status_tells_each_host(shared: Shell, lab: Lab) -> None:
 
 def test_the_kinds_of_breakage_are_listed(shared: Shell) -> None:
     told = shared("lab", "break", "--list").stdout
-    assert "per-rank-trap" in told
-    assert "guest-locked" in told
+    (line,) = (line for line in told.splitlines() if line.startswith("guest-locked"))
+    assert re.search(r"^guest-locked +lxc vm +a running backup", line)
+
+
+def test_a_kind_of_breakage_is_explained(shared: Shell) -> None:
+    told = shared("lab", "break", "--list", "orphans").stdout
+    assert told.startswith("orphans (lxc, vm, bare): ")
+    assert "under PID 1" in told
+    listed = json.loads(shared("lab", "break", "--list", "orphans", "--json").stdout)["breakages"]
+    assert [(one["kind"], one["platforms"]) for one in listed] == [("orphans", ["lxc", "vm", "bare"])]
+    assert listed[0]["explanation"]
+    assert "did you mean orphans?" in shared("lab", "break", "--list", "orphan").stderr
 
 
 @pytest.mark.parametrize(
@@ -80,6 +91,7 @@ def test_the_kinds_of_breakage_are_listed(shared: Shell) -> None:
         (("lab", "break", "node-174", "zombis"), "zombies"),
         (("lab", "break", "pve-01", "zombies"), "no node pve-01"),
         (("lab", "break"), "node and a kind"),
+        (("lab", "break", "node-190", "guest-locked"), "cannot happen to node-190, which is bare metal"),
         (("lab", "up", "node-174"), "takes no arguments"),
         (("lab", "sideways"), "sideways"),
     ],

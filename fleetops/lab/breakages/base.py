@@ -4,9 +4,11 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from fleetops.lab.breakages import all_breakages
+from fleetops.lab.breakages.host_faults import mend
 from fleetops.lab.control import run_in
 from fleetops.lab.engine.care import Seen
 from fleetops.lab.fleet import LabHost, lab_host
@@ -20,6 +22,14 @@ _READY = "The server is fired up and ready to roll!"
 _PATIENCE_S = 60.0
 _LOOK_S = 0.1
 _PACE = "SGLANG_LAB_PACE"
+# Of the small model a GPU holds a million tokens, and the engine wants a host pool that is larger: 82 GB in each rank.
+_FEW_TOKENS = "100000"
+_ASK = f"""
+import socket
+body = b'{{"text": "still there?", "sampling_params": {{"max_new_tokens": 8}}}}'
+head = b"POST /generate HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body)
+socket.create_connection(("127.0.0.1", {PORT}), 5).sendall(head + body)
+"""
 _MAIN = (
     f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from fleetops.lab.%s import main; sys.exit(main())"
 )
@@ -63,15 +73,47 @@ class BrokenNode:
         return [Seen(**each) for each in json.loads(self.care("look"))]
 
     def clear(self) -> None:
-        """No service, nothing that one left, and no lock of ours."""
-        if self.host.hypervisor:
-            self.backup("end")
+        """No service, nothing that one left, and every breakage undone."""
+        mend(self)
+        for each in all_breakages():
+            if self.host.kind in each.platforms:
+                each.undo(self._folder, self.name)
         self.care("clear")
+
+    def spawn(self, *argv: str) -> int:
+        """Start a process of its own session that no service knows, until the node is cleared. Its pid."""
+        return int(self.care("spawn", *argv))
+
+    def care_later(self, action: str, *arguments: str) -> None:
+        """One of the lab's own actions that takes its time in the host, until the node is cleared."""
+        self.spawn("python3", "-c", _MAIN % "engine.care", action, *arguments)
+
+    def order(self, fault: str) -> None:
+        """Have the next service that starts here go wrong in that way, once ($SGLANG_LAB_FAULT, engine/places.py)."""
+        self.care("order", fault)
+
+    def serve(self, *flags: str, fault: str = "") -> None:
+        """A service of as many ranks as the node has GPUs, started and ready."""
+        environment = [f"SGLANG_LAB_FAULT={fault}"] if fault else []
+        self.start(["--enable-metrics", *flags], environment=environment)
+        self.await_ready()
+
+    def kill(self, seen: Iterable[Seen]) -> None:
+        """SIGKILL, all at once."""
+        self.run("kill", "-KILL", *(str(each.pid) for each in seen))
+
+    def ask(self) -> None:
+        """Send one request that no rank will ever answer: the launcher waits for it also when it is asked to stop."""
+        self.run("python3", "-c", _ASK)
+
+    def host_pool(self, size_gb: int) -> list[str]:
+        """Flags for a host pool of that size in each rank, above what the engine wants for the GPU pool it has."""
+        flags = ["--enable-hierarchical-cache", "--hicache-size", str(size_gb)]
+        return flags if self.ranks == 8 else [*flags, "--max-total-tokens", _FEW_TOKENS]
 
     def start(self, flags: Sequence[str], *, environment: Sequence[str] = ()) -> None:
         """Type the engine's command line into a shell, as an operator without fleetops does."""
-        pace = [f"{_PACE}={os.environ[_PACE]}"] if _PACE in os.environ else []
-        command = [*pace, *environment, "nohup", "setsid", *self._command(), *flags]
+        command = [*self.pace(), *environment, "nohup", "setsid", *self.command(), *flags]
         line = f"cd /root; {shlex.join(command)} > {LOG} 2>&1 < /dev/null &"
         self.run("/bin/sh", "-c", line)
 
@@ -88,7 +130,12 @@ class BrokenNode:
                 raise BreakageFailed(f"{otherwise}; its log ends with: {last}", host=self.name, hint=LOG)
             time.sleep(_LOOK_S)
 
-    def _command(self) -> list[str]:
+    def pace(self) -> list[str]:
+        """What a service of the lab shall be started with to be as fast as the caller wishes; nothing, or one setting."""
+        return [f"{_PACE}={os.environ[_PACE]}"] if _PACE in os.environ else []
+
+    def command(self) -> list[str]:
+        """The engine's command line for this node, without what only some breakages want."""
         model = "/models/example" if self.ranks == 8 else "/models/small"
         place = ["--host", "0.0.0.0", "--port", str(PORT), "--mem-fraction-static", FRACTION]  # noqa: S104
         return [

@@ -6,16 +6,20 @@ from fleetops.lab.breakages.base import BrokenNode, ghosts, launchers
 
 NAME = "ghost-leader"
 SUMMARY = "launcher gone; one rank is a zombie leader whose threads hold memory, GPU and port 30000"
+EXPLANATION = (
+    "The launcher is gone. One rank's main thread has ended and its workers have not: /proc shows a zombie with no memory"
+    " and no files, `fuser` and `lsof` pass over it, and yet its threads hold a GPU, pinned host memory and the port. Who"
+    " takes a zombie for dead looks for the holder in vain; SIGKILL to the leader ends its threads and frees it all."
+)
+PLATFORMS = ("lxc", "vm", "bare")
 
 
 def apply(folder: Path, node: str) -> None:
     """Kill the launcher of a service whose first rank outlives it in part."""
     broken = BrokenNode(folder, node)
     broken.clear()
-    flags = ["--enable-hierarchical-cache", "--hicache-size", "48", "--enable-metrics"]
-    broken.start(flags if broken.ranks == 8 else flags[-1:], environment=["SGLANG_LAB_FAULT=ghost-leader"])
-    broken.await_ready()
-    broken.run("kill", "-KILL", *(str(each.pid) for each in launchers(broken.look())))
+    broken.serve(*(broken.host_pool(48) if broken.ranks == 8 else ()), fault="ghost-leader")
+    broken.kill(launchers(broken.look()))
     broken.await_that(lambda: _is_haunted(broken), "no zombie leader remained")
 
 

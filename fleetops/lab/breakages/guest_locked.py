@@ -2,18 +2,27 @@
 
 from pathlib import Path
 
-from fleetops.lab.breakages.base import BreakageFailed, BrokenNode
+from fleetops.lab.breakages.base import BrokenNode
 from fleetops.lab.breakages.gpu_memory_held import hold_gpu_memory
 
 NAME = "guest-locked"
 SUMMARY = "a running backup locks the guest on its hypervisor, and GPU memory is held as in gpu-memory-held"
+EXPLANATION = (
+    "vzdump is at work on this guest: Proxmox shows its lock and a running task. GPU memory is held that only a reset on"
+    " the hypervisor, or a restart of the guest, would free, and either would tear the backup. Nothing is unlocked or"
+    " stopped: the recovery refuses with the task's name, and is repeated when the backup is done."
+)
+PLATFORMS = ("lxc", "vm")
 
 
 def apply(folder: Path, node: str) -> None:
-    """Leave memory taken, and start a backup. Raises BreakageFailed where the node is nobody's guest."""
+    """Leave memory taken, and start a backup."""
     broken = BrokenNode(folder, node)
-    if not broken.host.hypervisor:
-        raise BreakageFailed(f"{node} is bare metal: no hypervisor can lock it", host=node)
     broken.clear()
     hold_gpu_memory(broken)
     broken.backup("start")
+
+
+def undo(folder: Path, node: str) -> None:
+    """End the backup, or take off the lock that a killed one left."""
+    BrokenNode(folder, node).backup("end")

@@ -6,13 +6,20 @@ from fleetops.lab.breakages.base import BrokenNode, ghosts, ranks_of, zombies
 
 NAME = "per-rank-trap"
 SUMMARY = "started by hand with --hicache-size 300, which is per rank: memory gone, ranks dead, launcher hung"
+EXPLANATION = (
+    "--hicache-size was believed to be for the node and is for each rank. Every rank judges alone that it fits, all pin at"
+    " once, and the kernel starts to kill: some ranks are zombies, some are zombie leaders whose threads still hold memory,"
+    " one is stuck in D, and the launcher waits for a word that never comes. Memory is gone though no process shows it, the"
+    " GPUs are full, the port answers nothing."
+)
+PLATFORMS = ("lxc", "vm", "bare")
 
 
 def apply(folder: Path, node: str) -> None:
     """Start the engine too big, and wait until it is wedged."""
     broken = BrokenNode(folder, node)
     broken.clear()
-    broken.start(["--enable-hierarchical-cache", "--hicache-size", str(_size_gb(broken)), "--enable-metrics"])
+    broken.start([*broken.host_pool(_size_gb(broken)), "--enable-metrics"])
     broken.await_that(lambda: _is_wedged(broken), "the ranks did not run the node out of memory")
 
 

@@ -1,6 +1,7 @@
-"""What the lab itself does on a node, past any operator: look at its services, clear them away, leak memory.
+"""What the lab itself does on a node, past any operator: look at its services, clear them away, break things.
 
-Runs inside the host, on the standard library alone: `care look`, `care clear`, `care leak MINOR:MIB ...`.
+Runs inside the host, on the standard library alone: `care look`, `care clear`, `care leak MINOR:MIB ...`, `care spawn
+ARGV...`, `care order FAULT`, `care fill FOLDER`, `care give-back SECONDS`.
 """
 
 import contextlib
@@ -9,15 +10,18 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from fleetops.lab.driver import Driver, Ledger, current_guest
+from fleetops.lab.engine import kernel, traces
 from fleetops.lab.engine.places import Places, places
 
 _SEGMENTS = ("nccl-*", "psm_*", "sgl_shm_*")
 _GONE_S = 10.0
+_LOOK_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,11 @@ def look() -> list[Seen]:
 
 
 def clear(where: Places) -> None:
-    """End every service and take all it left away, leaked memory included. Raises TimeoutError."""
+    """End every service and take all it left away, leaked memory and breakages' own traces included.
+
+    Raises TimeoutError.
+    """
+    traces.undo()
     deadline = time.monotonic() + _GONE_S
     while left := look():
         for seen in left:
@@ -73,19 +81,37 @@ def leak(where: Places, amounts: dict[int, int]) -> None:
     Ledger(where.driver).leak(guest=current_guest(), comm="sglang::scheduler", host_bytes=0, gpu_mib=amounts)
 
 
+def give_back(where: Places, after_s: float) -> None:
+    """Wait until no service is left, and so long again; then the memory that outlived it is free.
+
+    As a kernel that unpins hundreds of gigabytes page by page.
+    """
+    kernel.set_title("lab-unpinning")
+    while look():
+        time.sleep(_LOOK_S)
+    time.sleep(after_s)
+    Ledger(where.driver).clear(current_guest())
+
+
 def main() -> int:
     """The command line."""
     action, *rest = sys.argv[1:]
     where = places()
-    if action == "look":
-        print(json.dumps([asdict(seen) for seen in look()]))
-    elif action == "clear":
-        clear(where)
-    elif action == "leak":
-        leak(where, {int(minor): int(mib) for minor, _, mib in (each.partition(":") for each in rest)})
-    else:
+    actions: dict[str, Callable[[], None]] = {
+        "look": lambda: print(json.dumps([asdict(seen) for seen in look()])),
+        "clear": lambda: clear(where),
+        "leak": lambda: leak(
+            where, {int(minor): int(mib) for minor, _, mib in (each.partition(":") for each in rest)}
+        ),
+        "spawn": lambda: print(traces.spawn(rest)),
+        "order": lambda: traces.order(*rest),
+        "fill": lambda: traces.fill(Path(*rest)),
+        "give-back": lambda: give_back(where, float(*rest)),
+    }
+    if action not in actions:
         print(f"no such action: {action}", file=sys.stderr)
         return 2
+    actions[action]()
     return 0
 
 

@@ -7,7 +7,7 @@ from fleetops.lab.engine import flags
 from fleetops.lab.engine.errors import EngineError, traceback
 from fleetops.lab.engine.launcher import Launcher
 from fleetops.lab.engine.log import write
-from fleetops.lab.engine.places import places
+from fleetops.lab.engine.places import ordered_fault, places
 from fleetops.lab.engine.service import prepare
 
 
@@ -20,7 +20,7 @@ def main(argv: list[str]) -> int:
     declared = flags.declarations((folder / "srt" / "server_args.py").read_text())
     given = flags.parse(argv, declared)
     try:
-        service = prepare(given, folder, places())
+        service = prepare(given, folder, places({**ordered_fault(), **os.environ}))
     except EngineError as error:
         write(traceback(error, folder))
         return 1

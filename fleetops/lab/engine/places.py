@@ -1,11 +1,16 @@
 """Where the stand-in finds what the lab provides; every folder can be replaced by the environment."""
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from fleetops.lab.driver import DRIVER_FOLDER
+
+TRACES = Path("/run/lab/broken")
+NEXT_FAULT = TRACES / "next-fault"
+FAULT = "SGLANG_LAB_FAULT"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +23,11 @@ class Places:
         shm: where shared memory segments are made ($FLEETOPS_LAB_SHM).
         meminfo: the host's meminfo ($FLEETOPS_LAB_MEMINFO).
         pace: scales every stage of the start; 1 is about four seconds in all ($SGLANG_LAB_PACE).
-        fault: what shall go wrong later ($SGLANG_LAB_FAULT): `ghost-leader`, `dies-after-ready` (a scheduler runs out
-            of GPU memory), `hangs-after-ready` (it answers nothing any more), or nothing.
+        fault: what shall go wrong later ($SGLANG_LAB_FAULT): `ghost-leader` (rank 0's main thread ends with the
+            launcher, its workers do not), `orphans` (the ranks outlive their launcher), `stubborn` (they do, and
+            ignore SIGTERM), `slow-reclaim` (they do, and the host memory that they have pinned outlives them),
+            `dies-after-ready` (a scheduler runs out of GPU memory), `hangs-after-ready` (it answers nothing any
+            more), or nothing.
         fault_after_s: how long after being ready the last two strike; `FAULT:SECONDS` in the environment.
     """
 
@@ -35,7 +43,7 @@ class Places:
 def places(environ: Mapping[str, str] = os.environ) -> Places:
     """The places that the environment names, else those of a lab host."""
     usual = Places()
-    fault, _, after_s = environ.get("SGLANG_LAB_FAULT", "").partition(":")
+    fault, _, after_s = environ.get(FAULT, "").partition(":")
     return Places(
         driver=Path(environ.get("FLEETOPS_LAB_DRIVER", usual.driver)),
         devices=Path(environ.get("FLEETOPS_LAB_DEVICES", usual.devices)),
@@ -45,3 +53,12 @@ def places(environ: Mapping[str, str] = os.environ) -> Places:
         fault=fault,
         fault_after_s=float(after_s or usual.fault_after_s),
     )
+
+
+def ordered_fault() -> dict[str, str]:
+    """What a breakage has ordered for the next service that starts on this host; it strikes once."""
+    with contextlib.suppress(FileNotFoundError):
+        fault = NEXT_FAULT.read_text()
+        NEXT_FAULT.unlink()
+        return {FAULT: fault}
+    return {}

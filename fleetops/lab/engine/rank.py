@@ -21,6 +21,8 @@ from fleetops.lab.engine.wiring import Group, Wiring
 _SHARDS = 8
 _WORKERS = 3
 _RESERVE_BYTES = 10 * GIB
+ORPHANS, STUBBORN, SLOW = OUTLIVING = ("orphans", "stubborn", "slow-reclaim")
+"""The faults (places.py) by which ranks outlive their launcher."""
 _SCHEDULER: Frame = ("srt/managers/scheduler.py", "run_scheduler_process", "scheduler = Scheduler(")
 _RUNNER: Frame = ("srt/managers/tp_worker.py", "_init_model_runner", "self._model_runner = ModelRunner(")
 _TREE: Frame = (
@@ -71,17 +73,19 @@ class Rank:
         os._exit(0)
 
     def _arrange_signals(self) -> None:
-        """Die with the launcher, as the real one does, but for a rank that shall become a ghost."""
+        """Die with the launcher, as the real one does, but for a rank that shall outlive it."""
         signal.signal(signal.SIGQUIT, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, lambda *_: self._leave())
-        if not self._becomes_ghost:
+        if self.service.places.fault == STUBBORN:
+            kernel.ignore_polite_signals()
+        if not (self._becomes_ghost or self.service.places.fault in OUTLIVING):
             kernel.when_parent_dies(signal.SIGKILL)
         if self._wiring.port and self.number:
             self._wiring.port.close()
 
     def _leave(self) -> NoReturn:
         self._segments.unlink()
-        self._entry.close()
+        self._entry.close()  # what outlives the rank by its fault is an entry of its own
         os._exit(0)
 
     def _serve(self) -> None:
@@ -98,14 +102,20 @@ class Rank:
         except EOFError:  # the launcher is gone
             if self._becomes_ghost:
                 fate.become_ghost(self._wiring.port)
+            while self.service.places.fault in OUTLIVING:
+                signal.pause()
 
     @property
     def _becomes_ghost(self) -> bool:
         return self.number == 0 and self.service.places.fault == "ghost-leader"
 
     def _start(self) -> None:
-        self._entry = Ledger(self.service.places.driver).take(self.title)
-        self._pinned = Pinned(self.service.host, self._entry, self.service.places.pace)
+        ledger = Ledger(self.service.places.driver)
+        self._entry = pinned = ledger.take(self.title)
+        if self.service.places.fault == SLOW:
+            pinned = ledger.take(self.title)
+            pinned.set(leak=True)
+        self._pinned = Pinned(self.service.host, pinned, self.service.places.pace)
         for _ in range(_WORKERS):
             threading.Thread(target=threading.Event().wait, daemon=True).start()
         self._join_group()
