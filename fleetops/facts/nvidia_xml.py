@@ -13,14 +13,14 @@ from fleetops.model.units import GIB, KIB, MIB
 BDF = re.compile(r"([0-9a-f]{8}|[0-9a-f]{4})(:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])", re.IGNORECASE)
 """A PCI address; the driver writes the domain with eight digits, the kernel with four."""
 
-FAILING = re.compile(r"\[?(unknown error|err!|gpu requires reset|gpu is lost.*)\]?", re.IGNORECASE)
-"""Texts in place of a value that mean a failing GPU (nvidia_gpu_exporter's tests; NVML's error strings)."""
+_FAILING = re.compile(r"\[?(unknown error|err!|gpu requires reset|gpu is lost.*)\]?|\[.*\]", re.IGNORECASE)
 
 _NOT_TOLD = re.compile(
     r"\[?(n/?a|none|not supported|not available|insufficient permissions|not found|)\]?"
     r"|requested functionality has been deprecated",
     re.IGNORECASE,
 )
+_SWITCH = {"enabled": True, "yes": True, "disabled": False, "no": False}
 _UNITS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
 _SKIPPED = frozenset({"processes", "accounted_processes", "supported_clocks", "mig_devices"})
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -36,6 +36,14 @@ class Report:
     gpus: tuple[Element, ...]
     beside: tuple[str, ...]
     broken: bool
+
+
+def is_failing(text: str) -> bool:
+    """A text in place of a value that means a failing GPU (nvidia_gpu_exporter's tests; NVML's error strings).
+
+    A placeholder that is not known counts as one: a GPU is not taken for well because nobody knows the word.
+    """
+    return bool(_FAILING.fullmatch(text)) and not _NOT_TOLD.fullmatch(text)
 
 
 def read_report(text: str) -> Report:
@@ -78,6 +86,7 @@ def gpu_of(element: Element, at: int, lost: Sequence[str]) -> Gpu:
         ecc_uncorrected_aggregate=fields.uncorrected(),
         display_active=fields.switch("display_active"),
         recovery_action=fields.recovery_action(),
+        architecture=fields.text("product_architecture") or "",
         fabric=fields.text("fabric/state") or "",
         processes=tuple(_process(one) for one in element.iterfind("processes/process_info")),
         failing=fields.failing(),
@@ -103,7 +112,7 @@ class _Fields:
     def text(self, path: str) -> str | None:
         """None where the driver does not know the field, or could not read it."""
         raw = self.raw(path)
-        return None if _NOT_TOLD.fullmatch(raw) or FAILING.fullmatch(raw) else raw
+        return None if _NOT_TOLD.fullmatch(raw) or is_failing(raw) else raw
 
     def needed(self, path: str) -> str:
         """A field that every GPU has: without it the GPU counts as failing."""
@@ -125,9 +134,11 @@ class _Fields:
         return int(told) if told and told.isdecimal() else None
 
     def switch(self, path: str) -> bool | None:
-        return {"enabled": True, "yes": True, "disabled": False, "no": False}.get(
-            (self.text(path) or "").lower()
-        )
+        """None where the driver does not know the field; another word than its own two counts as failing."""
+        told = self.text(path)
+        if told and told.lower() not in _SWITCH:
+            self._unreadable[path] = told
+        return _SWITCH.get((told or "").lower())
 
     def uncorrected(self) -> int | None:
         """Uncorrectable errors since the GPU was made: the kinds of memory that the driver tells of, together."""
@@ -152,7 +163,7 @@ class _Fields:
     def failing(self) -> tuple[tuple[str, str], ...]:
         """All fields that hold a failure text, and those needed ones that could not be read."""
         found = dict(_leaves(self._element, ""))
-        failing = {path: text for path, text in found.items() if FAILING.fullmatch(text)}
+        failing = {path: text for path, text in found.items() if is_failing(text)}
         return tuple((failing | self._unreadable).items())
 
 

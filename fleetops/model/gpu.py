@@ -21,6 +21,7 @@ class Gpu:
     Attributes:
         uuid, bdf: identity; `bdf` is lower case with a four-digit domain (`0000:1a:00.0`).
         minor: the number in /dev/nvidiaN.
+        architecture: the generation by NVIDIA's name (`Ampere`, `Ada Lovelace`); "" where the driver does not tell.
         fabric: state of the NVSwitch fabric as the driver tells it (`Completed`, `In Progress`); "" where there is none.
         recovery_action: the driver's own verdict: None, Reset, Reboot, Drain P2P, Drain and Reset; "" where not told.
         failing: fields that hold a failure text (`Unknown Error`, `GPU requires reset`), with the text.
@@ -40,18 +41,40 @@ class Gpu:
     ecc_uncorrected_aggregate: int | None = None
     display_active: bool | None = None
     recovery_action: str = ""
+    architecture: str = ""
     fabric: str = ""
     processes: tuple[GpuProcess, ...] = ()
     failing: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
+class LostGpu:
+    """A GPU of which the driver has no handle any more, or that it calls lost: its address and the driver's words."""
+
+    bdf: str
+    said: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Gpus:
-    """All GPUs that one nvidia-smi call reported, and what it said went wrong beside them."""
+    """All GPUs that one nvidia-smi call reported, and what it said went wrong beside them.
+
+    Attributes:
+        problems: every line beside the report, and what makes the report less than whole.
+        lost: the GPUs that the driver cannot reach; each costs only itself.
+        listed: how many GPUs are only named, because nvidia-smi stopped at a lost one: nothing else is known of them.
+    """
 
     driver_version: str
     gpus: tuple[Gpu, ...]
     problems: tuple[str, ...] = ()
+    lost: tuple[LostGpu, ...] = ()
+    listed: int = 0
+
+
+DRIVER_UNRESPONSIVE = "driver-unresponsive"
+DRIVER_MISMATCH = "driver-mismatch"
+"""Reasons of a gap where the GPUs should be: nvidia-smi hangs in the driver; libraries and module differ."""
 
 
 GPUS: Key[Gpus] = Key("gpus")

@@ -4,7 +4,7 @@ A case is a folder `tests/facts/FACT/healthy-NAME` or `failing-NAME` with
 
     stdout, stderr   as they came (scrubbed)
     status           the exit status, or `timed out`
-    expected.json    the value, or {"missing": GAP, "why": ...}
+    expected.json    the value, or {"missing": GAP, "why": ...}, with "reason" where the gap has one
     arguments.json   what the fact was built with, where it needs arguments
     source           where the recording comes from
 """
@@ -45,7 +45,8 @@ def load_cases() -> list[Case]:
 def as_json(reading: Any) -> Any:
     """A reading in the form of expected.json."""
     if isinstance(reading, Missing):
-        return {"missing": reading.gap.value, "why": reading.why}
+        reason = {"reason": reading.reason} if reading.reason else {}
+        return {"missing": reading.gap.value, "why": reading.why, **reason}
     if isinstance(reading, tuple):
         return [as_json(one) for one in reading]
     return json.loads(json.dumps(asdict(reading))) if is_dataclass(reading) else reading

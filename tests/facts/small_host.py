@@ -160,9 +160,9 @@ def sysv(ready):
     forever()
 
 
-def stuck(_, fifo="/dev/stuck"):
+def stuck(_, fifo="/dev/stuck", comm="stuck"):
     """In state D: the parent of a vfork waits until its child execs, and that waits for a writer of a FIFO."""
-    set_name("stuck")
+    set_name(comm)
     os.mkfifo(fifo)
     os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, fifo, os.O_RDONLY, 0)])
 
