@@ -5,34 +5,27 @@ Standard library only, nothing else of fleetops: it runs inside the lab's hosts 
 hypervisor shares with its containers as they share the real driver:
 
     gpus.json            the GPUs, which never change
-    state/<minor>.json   what does: persistence mode, recovery action, how often the GPU was reset
+    state/<minor>.json   what does: persistence mode, recovery action, whether it is lost, how often it was reset
+    faults.json          what is wrong with the driver as a whole
     ledger/<name>.json   one file for each process that took memory
 
-A taker keeps its ledger file open and locked (flock) for its whole life. The kernel drops the lock when the last
-thread of the last process that has the file is gone, across pid namespaces; so whether a lock can be had tells
-whether the owner is entirely dead. A dead owner's entry is deleted, its memory free again, unless it is marked as
-leaked: that memory stays gone until a reset of one of its GPUs.
+`fleetops.lab.ledger` is the last of these.
 """
 
-import contextlib
-import fcntl
 import json
 import os
-import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-DRIVER_FOLDER = Path("/run/lab/driver")
-GUEST_FILE = Path("/run/lab/guest")
-HOST = "host"
+from fleetops.lab.kernel_log import clear_log
+from fleetops.lab.ledger import DRIVER_FOLDER, HOST, Entry, Holding, Ledger, Totals, current_guest
+
+__all__ = ["DRIVER_FOLDER", "HOST", "Entry", "Holding", "Ledger", "Totals", "current_guest"]
+
 VERSION = "570.133.20"
 CUDA_VERSION = "12.8"
-
-_ENTRY_BYTES = 2048
-_READ_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -57,158 +50,33 @@ class Gpu:
 
 @dataclass(frozen=True)
 class GpuState:
-    """What changes about a GPU. `recovery_action`: None, Reset, Reboot, Drain P2P, Drain and Reset."""
+    """What changes about a GPU.
+
+    Attributes:
+        recovery_action: None, Reset, Reboot, Drain P2P, Drain and Reset.
+        lost: it has fallen off the bus.
+        reset_fails: no reset of it succeeds.
+        resets: how often it was reset.
+    """
 
     persistence: bool = True
     recovery_action: str = "None"
+    lost: bool = False
+    reset_fails: bool = False
     resets: int = 0
 
 
 @dataclass(frozen=True)
-class Holding:
-    """What one process has taken.
+class Faults:
+    """What is wrong with the driver as a whole.
 
     Attributes:
-        guest: the guest's id as text, or `host`.
-        pid: the owner's pid in its own pid namespace.
-        host_bytes: pinned host memory, which shows in no process.
-        gpu_mib: memory taken on each GPU, by minor.
-        leak: it outlives its owner, until a reset.
-        alive: the owner, or a thread of it, still lives.
+        hangs: whoever asks it never comes back from the kernel.
+        mismatch: guests (or `host`) whose library is of another release than the kernel's module.
     """
 
-    guest: str
-    pid: int
-    comm: str
-    host_bytes: int
-    gpu_mib: Mapping[int, int]
-    leak: bool
-    alive: bool
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Sums over all holdings: host bytes by guest, MiB by GPU minor."""
-
-    host_bytes: Mapping[str, int] = field(default_factory=dict)
-    gpu_mib: Mapping[int, int] = field(default_factory=dict)
-
-
-class Entry:
-    """A process's own ledger entry, open and locked. Leaving it as a context gives everything back."""
-
-    def __init__(self, path: Path, descriptor: int, record: dict[str, Any]) -> None:
-        self.path = path
-        self._descriptor = descriptor
-        self._record = record
-
-    def set(
-        self,
-        *,
-        host_bytes: int | None = None,
-        gpu_mib: Mapping[int, int] | None = None,
-        leak: bool | None = None,
-    ) -> None:
-        """Say what is taken now; what is left out stays as it was."""
-        if host_bytes is not None:
-            self._record["host_bytes"] = host_bytes
-        if gpu_mib is not None:
-            self._record["gpu_mib"] = _as_keys(gpu_mib)
-        written = _read_record(self._descriptor) or self._record
-        self._record["leak"] = written["leak"] if leak is None else leak  # another may have marked it
-        _write_record(self._descriptor, self._record)
-
-    def close(self) -> None:
-        """Give everything back, as a process that ends cleanly does."""
-        self.path.unlink(missing_ok=True)
-        os.close(self._descriptor)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class Ledger:
-    """Who has taken what, in one driver's folder."""
-
-    def __init__(self, folder: Path = DRIVER_FOLDER) -> None:
-        self._folder = folder / "ledger"
-
-    def take(self, comm: str, *, guest: str | None = None) -> Entry:
-        """A new entry for the calling process, empty at first. `guest` None: the host this runs in.
-
-        Fork first, take after: a child that inherits the open file keeps the entry alive.
-        """
-        record = _record(comm, guest or current_guest())
-        path = self._folder / f"{record['guest']}-{os.getpid()}-{time.monotonic_ns():x}.json"
-        hidden = path.with_name(f".{path.name}")  # readers must never see a file that is not locked yet
-        descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        _write_record(descriptor, record)
-        hidden.rename(path)
-        return Entry(path, descriptor, record)
-
-    def leak(self, *, guest: str, comm: str, host_bytes: int, gpu_mib: Mapping[int, int]) -> None:
-        """Record memory that is held without any owner, as a driver's own leak is."""
-        path = self._folder / f"{guest}-leak-{time.monotonic_ns():x}.json"
-        amounts = {"host_bytes": host_bytes, "gpu_mib": _as_keys(gpu_mib), "leak": True}
-        path.write_text(json.dumps(_record(comm, guest) | amounts))
-
-    def mark_leaked(self, pids: Iterable[int], *, guest: str | None = None) -> None:
-        """Mark living owners' entries as leaking (pids of `guest`'s namespace), before they are killed."""
-        wanted = set(pids)
-        for path in self._paths():
-            with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
-                record = _read_record(file.fileno())
-                if record and record["pid"] in wanted and record["guest"] == (guest or current_guest()):
-                    _write_record(file.fileno(), record | {"leak": True})
-
-    def holdings(self) -> list[Holding]:
-        """Everything that is taken now; entries of dead owners that leaked nothing are deleted on the way."""
-        return [holding for _, holding in self._read()]
-
-    def totals(self) -> Totals:
-        """Sums over `holdings`."""
-        host: Counter[str] = Counter()
-        gpus: Counter[int] = Counter()
-        for holding in self.holdings():
-            host[holding.guest] += holding.host_bytes
-            gpus.update(holding.gpu_mib)
-        return Totals(host, gpus)
-
-    def forget_leaks(self, minors: Iterable[int]) -> None:
-        """What a reset of these GPUs does: dead owners' holdings on any of them are gone."""
-        wanted = set(minors)
-        for path, holding in self._read():
-            if not holding.alive and wanted & set(holding.gpu_mib):
-                path.unlink(missing_ok=True)
-
-    def clear(self, guest: str) -> None:
-        """Drop every dead owner's entry of one guest, as a repair from outside the lab would."""
-        for path, holding in self._read():
-            if not holding.alive and holding.guest == guest:
-                path.unlink(missing_ok=True)
-
-    def _paths(self) -> list[Path]:
-        return sorted(path for path in self._folder.glob("*.json") if not path.name.startswith("."))
-
-    def _read(self) -> Iterator[tuple[Path, Holding]]:
-        for path in self._paths():
-            try:
-                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            except FileNotFoundError:
-                continue
-            try:
-                alive = _is_locked(descriptor)
-                record = _read_record(descriptor)
-            finally:
-                os.close(descriptor)
-            if record is not None and (alive or record["leak"]):
-                yield path, _holding(record, alive=alive)
-            elif not alive:
-                path.unlink(missing_ok=True)
+    hangs: bool = False
+    mismatch: tuple[str, ...] = ()
 
 
 class Driver:
@@ -229,17 +97,36 @@ class Driver:
 
     def set_state(self, minor: int, **changes: Any) -> None:
         """Change a GPU's state; readers see the old or the new, never a mixture."""
-        path = self._folder / "state" / f"{minor}.json"
-        fresh = path.with_name(f".{minor}.{os.getpid()}")
-        fresh.write_text(json.dumps({**vars(self.state(minor)), **changes}))
-        fresh.rename(path)
+        _replace(self._folder / "state" / f"{minor}.json", {**vars(self.state(minor)), **changes})
 
-    def reset(self, minors: Iterable[int]) -> None:
-        """Reset GPUs that nobody uses: leaked memory is free again and no recovery action is asked for."""
-        wanted = list(minors)
-        self.ledger.forget_leaks(wanted)
-        for minor in wanted:
-            self.set_state(minor, recovery_action="None", resets=self.state(minor).resets + 1)
+    def faults(self) -> Faults:
+        """What is wrong with the driver now."""
+        path = self._folder / "faults.json"
+        if not path.exists():
+            return Faults()
+        told = json.loads(path.read_text())
+        return Faults(hangs=told["hangs"], mismatch=tuple(told["mismatch"]))
+
+    def set_faults(self, **changes: Any) -> None:
+        """Change what is wrong with the driver."""
+        _replace(self._folder / "faults.json", {**vars(self.faults()), **changes})
+
+    def reset(self, minors: Iterable[int], *, stopped: Iterable[str] = ()) -> list[int]:
+        """Reset GPUs that nobody uses; those that were. Leaked memory is free, no recovery action is asked for.
+
+        `stopped`: the guests of this driver that do not run.
+        """
+        done = [minor for minor in minors if not self.state(minor).reset_fails]
+        self.ledger.forget_leaks(done, stopped=stopped)
+        for minor in done:
+            self.set_state(minor, recovery_action="None", lost=False, resets=self.state(minor).resets + 1)
+        return done
+
+    def reload(self) -> None:
+        """What a boot of its own machine does: nothing of the driver's software is as it was, nothing is pinned."""
+        self.set_faults(**vars(Faults()))
+        self.ledger.forget_host_memory()
+        clear_log(self._folder)
 
 
 def create(folder: Path, gpus: Iterable[Gpu]) -> None:
@@ -249,44 +136,8 @@ def create(folder: Path, gpus: Iterable[Gpu]) -> None:
     (folder / "gpus.json").write_text(json.dumps([vars(gpu) for gpu in gpus]))
 
 
-def current_guest() -> str:
-    """The guest that this process runs in, as the ledger names it; `host` on a hypervisor or a bare node."""
-    return GUEST_FILE.read_text().strip() if GUEST_FILE.exists() else HOST
-
-
-def _is_locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
-
-
-def _record(comm: str, guest: str) -> dict[str, Any]:
-    amounts = {"host_bytes": 0, "gpu_mib": {}, "leak": False}
-    return {"guest": guest, "pid": os.getpid(), "comm": comm, **amounts}
-
-
-def _as_keys(gpu_mib: Mapping[int, int]) -> dict[str, int]:
-    return {str(minor): mib for minor, mib in gpu_mib.items()}
-
-
-def _write_record(descriptor: int, record: Mapping[str, Any]) -> None:
-    """One write of constant length: a reader sees a whole record, or tries again."""
-    os.pwrite(descriptor, json.dumps(record).encode().ljust(_ENTRY_BYTES), 0)
-
-
-def _read_record(descriptor: int) -> dict[str, Any] | None:
-    for _ in range(_READ_TRIES):
-        try:
-            record: dict[str, Any] = json.loads(os.pread(descriptor, _ENTRY_BYTES, 0))
-        except ValueError:
-            time.sleep(0.001)
-        else:
-            return record
-    return None
-
-
-def _holding(record: Mapping[str, Any], *, alive: bool) -> Holding:
-    gpu_mib = {int(minor): mib for minor, mib in record["gpu_mib"].items()}
-    return Holding(**{**record, "gpu_mib": gpu_mib, "alive": alive})
+def _replace(path: Path, record: Mapping[str, Any]) -> None:
+    """At once: readers see the old or the new, never a mixture."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.write_text(json.dumps(record))
+    fresh.rename(path)

@@ -32,6 +32,11 @@ def kernel_lines(driver: Path) -> list[tuple[float, str]]:
     return [(float(stamp), text) for stamp, _, text in pairs]
 
 
+def clear_log(driver: Path) -> None:
+    """As a kernel that boots begins a new one."""
+    (driver / _NAME).unlink(missing_ok=True)
+
+
 def out_of_memory(pid: int, comm: str, resident_kb: int) -> tuple[str, ...]:
     """What the kernel says when it kills for want of memory (its mm/oom_kill.c, and the recorded samples)."""
     where = "constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,task_memcg=/"

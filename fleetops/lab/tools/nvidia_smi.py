@@ -3,14 +3,17 @@
 import sys
 from collections.abc import Sequence
 
-from fleetops.lab.driver import VERSION, Driver
+from fleetops.lab.driver import VERSION, Driver, current_guest
+from fleetops.lab.engine.kernel import ignore_polite_signals, wait_in_kernel
 from fleetops.lab.tools import smi_change, smi_query
 from fleetops.lab.tools.smi_view import View, views
 from fleetops.lab.tools.smi_xml import report
 
 BAD_ARGUMENT = 2
 NOT_FOUND = 6
-NO_DRIVER = 9
+LOST = 15
+MISMATCH = 18  # nvml.h, NVML_ERROR_LIB_RM_VERSION_MISMATCH
+OTHER_LIBRARY = "570.195"
 _TAKES_VALUE = {"-i": "id", "--id": "id", "-pm": "persistence", "--persistence-mode": "persistence"}
 _FLAGS = {
     "-L": "list",
@@ -31,6 +34,10 @@ class BadArgument(ValueError):  # noqa: N818 - named for what the tool says
     """What the command line asks for is not known; the message is what the tool prints."""
 
 
+class GpuLost(Exception):  # noqa: N818 - named for what the tool says
+    """A GPU that was to be shown has fallen off the bus; the message is what the tool prints."""
+
+
 def main() -> int:
     """Run with the command line's arguments."""
     try:
@@ -38,6 +45,9 @@ def main() -> int:
     except BadArgument as error:
         print(error)
         return BAD_ARGUMENT
+    except GpuLost as error:
+        print(error)
+        return LOST
     except smi_query.UnknownField as error:
         print(f'Field "{error}" is not a valid field to query.\n')
         return BAD_ARGUMENT
@@ -72,6 +82,15 @@ def _run(asked: dict[str, str]) -> int:
         print("\n".join(f'"{name}"' for name in smi_query.FIELDS))
         return 0
     driver = Driver()
+    faults = driver.faults()
+    if faults.hangs:
+        ignore_polite_signals()
+        wait_in_kernel()
+    if current_guest() in faults.mismatch:
+        print(
+            f"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: {OTHER_LIBRARY}"
+        )
+        return MISMATCH
     try:
         attached = views(driver)
     except FileNotFoundError:
@@ -83,7 +102,7 @@ def _run(asked: dict[str, str]) -> int:
     if not shown:
         print(f"No devices were found matching {asked['id']}")
         return NOT_FOUND
-    return _answer(driver, asked, shown, len(attached))
+    return _answer(driver, asked, _without_lost(shown, listed="list" in asked), len(attached))
 
 
 def _select(attached: Sequence[View], ids: str) -> list[View]:
@@ -96,6 +115,21 @@ def _select(attached: Sequence[View], ids: str) -> list[View]:
             return []
         found += match
     return found
+
+
+def _without_lost(shown: list[View], *, listed: bool) -> list[View]:
+    """`-L` lists the others beside the complaint (sample list_gpus_one_lost); everything else stops there."""
+    lost = [view for view in shown if view.state.lost]
+    said = "\n".join(
+        f"Unable to determine the device handle for GPU {view.gpu.bdf[4:]}: GPU is lost. "
+        "Reboot the system to recover this GPU"
+        for view in lost
+    )
+    if lost and not listed:
+        raise GpuLost(said)
+    if lost:
+        print(said)
+    return [view for view in shown if not view.state.lost]
 
 
 def _names(view: View) -> set[str]:

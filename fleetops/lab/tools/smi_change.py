@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from fleetops.lab.driver import Driver
-from fleetops.lab.tools.smi_view import View, in_container, users
+from fleetops.lab.tools.smi_view import View, in_container, stopped_guests, users
 
 NO_PERMISSION = 4
 OTHER = 255
@@ -50,9 +50,15 @@ def reset(driver: Driver, shown: Sequence[View]) -> int:
             print(f"  GPU {view.gpu.bdf}: In use by another client")
         print(_IN_USE.format(number="1 device is" if len(busy) == 1 else f"{len(busy)} devices are"), end="")
         return OTHER
-    driver.reset(view.gpu.minor for view in shown)
+    done = driver.reset((view.gpu.minor for view in shown), stopped=stopped_guests())
+    failed = [view.gpu.bdf for view in shown if view.gpu.minor not in done]
     for view in shown:
-        print(f"GPU {view.gpu.bdf} was successfully reset.")
+        if view.gpu.minor in done:
+            print(f"GPU {view.gpu.bdf} was successfully reset.")
+    if failed:  # the form of the refusal above, with NVML's word for an error without a name
+        print("The following GPUs could not be reset:")
+        print("".join(f"  GPU {bdf}: Unknown Error\n" for bdf in failed))
+        return OTHER
     print("All done.")
     return 0
 

@@ -69,6 +69,11 @@ def users(gpu: Gpu) -> list[int]:
     return sorted(found)
 
 
+def stopped_guests() -> list[str]:
+    """The containers of this host that do not run now."""
+    return [folder.name for folder in GUESTS.glob("*") if not (folder / "init.pid").exists()]
+
+
 def in_container() -> bool:
     """Whether the driver belongs to the host outside: then no process is told and nothing may be changed."""
     return current_guest() != HOST
