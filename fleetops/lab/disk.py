@@ -21,6 +21,7 @@ HYPERVISOR_TOOLS = {
     "lxc-info": "lxc_info",
     "pveversion": "pveversion",
 }
+DRIVER_TOOLS = {"nvidia-persistenced": "nvidia_persistenced"}
 _FOLDERS = (
     "usr",
     "etc",
@@ -127,6 +128,7 @@ def _write_run(run: Path, host: LabHost, boot_id: str) -> None:
         create(run / "driver", gpus_of(host))
     if host.kind == "hypervisor":
         (run / "guests").mkdir()
+        (run / "vms").mkdir()
         (run / "tasks").mkdir()
 
 
@@ -153,6 +155,7 @@ def _spec(layout: Layout, host: LabHost, boot_id: str) -> HostSpec:
         idle_bytes=host.idle_bytes,
         devices=host.minors,
         guests=_containers(layout, host),
+        vms=_vms(layout, host),
         bystander=host.name == "node-174",
         service=_SERVICE if host.name == "node-175" else "",
     )
@@ -163,12 +166,22 @@ def _containers(layout: Layout, host: LabHost) -> dict[str, str]:
     return {str(guest.guest_id): str(layout.disk(guest.name)) for guest in containers}
 
 
+def _vms(layout: Layout, host: LabHost) -> dict[str, str]:
+    return {
+        str(guest.guest_id): str(layout.run(guest.name))
+        for guest in guests_of(host.name)
+        if guest.kind == "vm"
+    }
+
+
 def _write_tools(disk: Path, host: LabHost) -> None:
     programs = disk / TOOLS.relative_to("/") / "bin"
     programs.mkdir(parents=True)
     (programs.parent / "site").symlink_to(PACKAGE / "engine" / "site")
     (programs / "python3").symlink_to(python_program())
     tools = TOOLS_EVERYWHERE | (NODE_TOOLS if host.minors else {})
+    if host.minors and host.kind != "lxc":
+        tools = tools | DRIVER_TOOLS
     if host.kind == "hypervisor":
         tools = tools | HYPERVISOR_TOOLS
     for name, module in tools.items():

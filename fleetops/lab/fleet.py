@@ -96,6 +96,7 @@ FLEET: tuple[LabHost, ...] = (
         hypervisor="pve-02",
         guest_id=181,
         engine=True,
+        profile="small",
         rack="b",
     ),
     LabHost(
@@ -105,6 +106,7 @@ FLEET: tuple[LabHost, ...] = (
         idle_bytes=252 * GB,
         minors=(0, 1),
         engine=True,
+        profile="small",
         rack="b",
     ),
 )

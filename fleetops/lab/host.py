@@ -9,7 +9,7 @@ import socket
 import sys
 from pathlib import Path
 
-from fleetops.lab import linux
+from fleetops.lab import linux, trouble
 from fleetops.lab.root import enter_root
 from fleetops.lab.spec import INIT_PID, LIBRARY, READY, HostSpec, python_command, read_spec
 
@@ -19,6 +19,7 @@ def main() -> int:
     folder = Path(sys.argv[1])
     for left in (INIT_PID, READY):
         (folder / left).unlink(missing_ok=True)
+    trouble.begin(folder)
     spec = read_spec(folder)
     linux.become_root_of_own_namespace(linux.HOST_NAMESPACES)
     inside, outside = os.pipe()  # closes by itself when init has taken over

@@ -6,9 +6,11 @@ import signal
 import time
 from pathlib import Path
 
+from fleetops.lab import trouble
 from fleetops.lab.driver import Ledger
 from fleetops.lab.kernel import MemoryUse, cgroup, meminfo
-from fleetops.lab.spec import INIT_PID, LIBRARY, READY, RUN, HostSpec, python_command, read_spec
+from fleetops.lab.power import Power
+from fleetops.lab.spec import INIT_PID, LIBRARY, READY, RUN, TOOLS, HostSpec, python_command, read_spec
 
 _TICK_S = 0.05
 _GRACE_S = 5.0
@@ -22,7 +24,8 @@ def main() -> int:
     spec = read_spec(RUN)
     figures = Figures(spec)
     figures.refresh()
-    boot(spec)
+    if not trouble.has(RUN, trouble.Mark.DEAD):
+        boot(spec)
     (RUN / READY).write_text("")
     while True:
         arrived = signal.sigtimedwait(awaited, _TICK_S)
@@ -33,24 +36,18 @@ def main() -> int:
 
 
 def boot(spec: HostSpec) -> None:
-    """Start what runs by itself: a hypervisor's guests, a node's bystander or service."""
+    """Start what runs by itself: a hypervisor's guests, a VM's agent, a node's bystander or service."""
     if spec.kind == "hypervisor":
         for folder in sorted((RUN / "guests").glob("*")):
             _spawn([*python_command(spec.python, "fleetops.lab.host", str(LIBRARY)), str(folder)])
-        for config in sorted(Path("/etc/pve/qemu-server").glob("*.conf")):
-            _stand_in_for_emulator(config.stem)
+        for number in sorted(spec.vms):
+            _spawn([str(TOOLS / "bin/qm"), "start", number])
+    if spec.kind == "vm":
+        _spawn(python_command(spec.python, "fleetops.lab.agent", str(LIBRARY)))
     if spec.bystander:
         _spawn(["python3", "/root/bystander.py"])
     if spec.service:
         _spawn(["/bin/sh", "-c", spec.service])
-
-
-def _stand_in_for_emulator(number: str) -> None:
-    """The lab's VMs are hosts of their own; on the hypervisor each has the process that qm shows."""
-    pid = _spawn(["sleep", "infinity"], shown_as=f"/usr/bin/kvm -id {number}")
-    pid_file = Path(f"/run/qemu-server/{number}.pid")
-    pid_file.parent.mkdir(exist_ok=True)
-    pid_file.write_text(f"{pid}\n")
 
 
 def reap() -> None:
@@ -81,12 +78,14 @@ class Figures:
         self._spec = spec
         self._ledger = Ledger(RUN / "driver")
         self._last: MemoryUse | None = None
+        # A VM with passed-through devices has all its memory from its start on.
+        self._vms = {RUN / "vms" / number: read_spec(RUN / "vms" / number).total_bytes for number in spec.vms}
 
     def refresh(self) -> None:
         """Read what is taken now and write it out."""
         use = MemoryUse(
             total=self._spec.total_bytes,
-            idle=self._spec.idle_bytes,
+            idle=self._spec.idle_bytes + self._of_stopped_vms(),
             pinned=self._pinned(),
             shared=sum(_used(folder) for folder in self._shared_folders()),
         )
@@ -100,6 +99,9 @@ class Figures:
     def _pinned(self) -> int:
         taken = self._ledger.totals().host_bytes
         return taken.get(self._spec.guest, 0) if self._spec.is_container else sum(taken.values())
+
+    def _of_stopped_vms(self) -> int:
+        return sum(size for folder, size in self._vms.items() if not Power(folder).is_held)
 
     def _shared_folders(self) -> list[Path]:
         """A hypervisor's kernel counts its containers' shared memory too."""
@@ -129,8 +131,7 @@ def _text(path: Path) -> str:
     return path.read_text() if path.exists() else "none"
 
 
-def _spawn(argv: list[str], *, shown_as: str = "") -> int:
+def _spawn(argv: list[str]) -> None:
     """Start something in a session of its own, with no signal blocked; it is reaped like anything else."""
     nothing = (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)
-    shown = [shown_as or argv[0], *argv[1:]]
-    return os.posix_spawnp(argv[0], shown, os.environ, file_actions=[nothing], setsid=True, setsigmask=[])
+    os.posix_spawnp(argv[0], argv, os.environ, file_actions=[nothing], setsid=True, setsigmask=[])

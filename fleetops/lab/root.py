@@ -60,6 +60,8 @@ def _mount_memory(root: Path, spec: HostSpec) -> None:
     linux.mount_tmpfs(_folder(root / "run"))
     _folder(root / "run/lock/lxc")
     linux.bind(spec.run, _folder(_below(root, RUN)))
+    for number, folder in spec.vms.items():
+        linux.bind(folder, _folder(_below(root, RUN) / "vms" / number))
     if spec.driver:
         linux.bind(spec.driver, _folder(_below(root, RUN) / "driver"))
     linux.mount_tmpfs(_folder(root / "tmp"), mode="1777")

@@ -4,48 +4,65 @@ import json
 import os
 import socket
 import time
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import paramiko
 
-from fleetops.lab import linux
-from fleetops.lab.control import boot, entry, network, run_folder
-from fleetops.lab.fleet import FLEET, LabHost
+from fleetops.lab import linux, trouble
+from fleetops.lab.control import DOWN, HostDown, boot, entry, network, run_folder
+from fleetops.lab.fleet import FLEET, LabHost, lab_host
 from fleetops.lab.inventory import write_inventory
 from fleetops.lab.keys import CLIENT_KEY, make_key, write_client_files
+from fleetops.lab.machines import Machine
 from fleetops.lab.paths import Layout
 from fleetops.lab.spec import READY
-from fleetops.lab.sshserver import Doors, HostServer, listen
+from fleetops.lab.sshserver import Doors, HostServer
+from fleetops.lab.trouble import Mark
 
 SCHEMA = "fleetops.lab/1"
 _BOOT_S = 30.0
 _CONNECT_S = 5.0
 
 
-def serve(layout: Layout) -> dict[str, HostServer]:
-    """Serve all hosts, wait until all have booted, and only then write the lab's record: it says that all is up."""
+def serve(layout: Layout) -> list[HostServer]:
+    """A server for each host, and the files by which clients find them. The ports are closed until it is followed."""
     layout.ssh.mkdir(mode=0o700)
     client_key = make_key(layout.ssh / CLIENT_KEY)
-    servers: dict[str, HostServer] = {}
+    servers: list[HostServer] = []
     places: dict[str, tuple[str, int, str]] = {}
     for host in FLEET:
         key_file = layout.ssh / f"host_{host.name}"
         public = make_key(key_file)
-        listener = listen(host.address)
-        places[host.name] = (host.address, listener.getsockname()[1], public)
-        doors = Doors(
-            partial(boot, layout, host), partial(entry, layout, host), partial(connect, layout, host)
-        )
         key = paramiko.Ed25519Key.from_private_key_file(str(key_file))
-        servers[host.name] = HostServer(host.name, listener, key, client_key, doors)
-        servers[host.name].start()
+        server = HostServer(host.name, host.address, key, client_key, _doors(layout, host))
+        places[host.name] = (host.address, server.port, public)
+        servers.append(server)
     write_client_files(layout, places)
-    write_inventory(layout, {name: port for name, (_, port, _) in places.items()})
-    _await_boot(layout)
-    _write_record(layout, {name: port for name, (_, port, _) in places.items()})
+    write_inventory(layout, {server.name: server.port for server in servers})
     return servers
+
+
+def _doors(layout: Layout, host: LabHost) -> Doors:
+    """The ways into a host, or into another one where the port is said to lead there."""
+    folder = run_folder(layout, host)
+
+    def meant() -> LabHost:
+        other = trouble.told(folder, Mark.IMPOSTOR)
+        return lab_host(other) if other else host
+
+    def boot_now() -> tuple[int, ...]:
+        if trouble.has(folder, Mark.DEAD):
+            raise HostDown(f"{host.name}: {DOWN}", host=host.name)
+        return boot(layout, meant())
+
+    return Doors(
+        boot=boot_now,
+        is_mute=lambda: trouble.has(folder, Mark.MUTE),
+        entry=lambda: entry(layout, meant()),
+        connect=lambda address, port: connect(layout, meant(), address, port),
+    )
 
 
 def connect(layout: Layout, host: LabHost, address: str, port: int) -> socket.socket:
@@ -72,16 +89,21 @@ def _socket_in(namespace: Path) -> socket.socket:
     return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
 
-def _await_boot(layout: Layout) -> None:
+def await_boot(layout: Layout, machines: Sequence[Machine]) -> None:
+    """Wait until all hosts have booted. Raises TimeoutError."""
     deadline = time.monotonic() + _BOOT_S
     waiting = {host.name: run_folder(layout, host) / READY for host in FLEET}
     while waiting := {name: path for name, path in waiting.items() if not path.exists()}:
         if time.monotonic() > deadline:
             raise TimeoutError(f"not up after {_BOOT_S:g} s: {', '.join(waiting)}")
+        for machine in machines:
+            machine.follow()
         time.sleep(0.02)
 
 
-def _write_record(layout: Layout, ports: dict[str, int]) -> None:
+def write_record(layout: Layout, servers: Iterable[HostServer]) -> None:
+    """The lab's record: it says that all is up."""
+    ports = {server.name: server.port for server in servers}
     record = {"schema": SCHEMA, "ports": ports, "started_at": time.time()}
     fresh = Path(f"{layout.record}.new")
     fresh.write_text(json.dumps(record, indent=1))

@@ -26,6 +26,7 @@ class HostSpec:
         driver: the folder of the driver that it uses, "" where that is its own (in `run`) or there is none.
         devices: GPU device files by minor.
         guests: a hypervisor's containers: id -> the container's disk.
+        vms: a hypervisor's VMs: id -> the VM's run folder.
         bystander: whether to run a process that has nothing to do with any engine.
         service: a shell line that starts a service of the host's own when it boots, "" for none.
     """
@@ -46,6 +47,7 @@ class HostSpec:
     devices: tuple[int, ...] = ()
     driver: str = ""
     guests: dict[str, str] = field(default_factory=dict)
+    vms: dict[str, str] = field(default_factory=dict)
     bystander: bool = False
     service: str = ""
 

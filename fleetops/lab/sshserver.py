@@ -23,11 +23,12 @@ from paramiko.common import (
     OPEN_SUCCEEDED,
 )
 
+from fleetops.lab.control import HostDown
+from fleetops.lab.port import Port
 from fleetops.lab.sshcommand import Request, start
 
 log = logging.getLogger("fleetops.lab.ssh")
 _ACCEPT_S = 1.0
-_BACKLOG = 128
 
 
 @dataclass(frozen=True)
@@ -36,69 +37,73 @@ class Doors:
 
     Attributes:
         boot: what tells one run of the host from the next.
+        is_mute: whether its sshd takes connections and says nothing.
         entry: the argv to put before a command.
         connect: a TCP connection to an address inside the host's network.
     """
 
     boot: Callable[[], tuple[int, ...]]
+    is_mute: Callable[[], bool]
     entry: Callable[[], list[str]]
     connect: Callable[[str, int], socket.socket]
-
-
-def listen(address: str) -> socket.socket:
-    """A listening socket on a free port."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.bind((address, 0))
-    listener.listen(_BACKLOG)
-    return listener
 
 
 class HostServer:
     """Serves one host's port, in threads, for as long as the process lives."""
 
     def __init__(
-        self, name: str, listener: socket.socket, host_key: paramiko.PKey, client_key: str, doors: Doors
+        self, name: str, address: str, host_key: paramiko.PKey, client_key: str, doors: Doors
     ) -> None:
-        self._name = name
-        self._listener = listener
+        self.name = name
+        self._port = Port(address, self._serve)
         self._host_key = host_key
         self._client_key = client_key
         self._doors = doors
-        self._transports: dict[paramiko.Transport, tuple[int, ...]] = {}
+        self._open: dict[paramiko.Transport | socket.socket, tuple[int, ...]] = {}
 
-    def start(self) -> None:
-        """Begin to accept connections."""
-        threading.Thread(target=self._accept, name=f"ssh {self._name}", daemon=True).start()
+    @property
+    def port(self) -> int:
+        """The number of its TCP port."""
+        return self._port.number
 
-    def drop_stale(self, boot: tuple[int, ...]) -> None:
-        """Break every connection that is not of this run of the host (none: it is down)."""
-        for transport, connected in list(self._transports.items()):
+    def follow(self) -> None:
+        """Break every connection that is not of this run of the host; listen while it is up."""
+        boot = self._boot()
+        for connection, connected in list(self._open.items()):
             if connected != boot:
-                transport.close()
+                self._open.pop(connection, None)
+                connection.close()
+        if boot:
+            self._port.open()
+        else:
+            self._port.close()
 
-    def _accept(self) -> None:
-        while True:
-            connection, _ = self._listener.accept()
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+    def _boot(self) -> tuple[int, ...]:
+        """What tells this run of the host from others; nothing where it is down, for whatever reason."""
+        try:
+            return self._doors.boot()
+        except (HostDown, ValueError, OSError):
+            return ()
 
     def _serve(self, connection: socket.socket) -> None:
-        try:
-            boot = self._doors.boot()
-        except Exception:  # noqa: BLE001 - whatever is wrong with the host, its port answers with a closed connection
+        boot = self._boot()
+        if not boot:
             connection.close()
+            return
+        if self._doors.is_mute():
+            self._open[connection] = boot  # taken, and not a word
             return
         transport = paramiko.Transport(connection)
         transport.add_server_key(self._host_key)
-        self._transports[transport] = boot
+        self._open[transport] = boot
         server = _Server(self._client_key, self._doors)
         try:
             transport.start_server(server=server)
             _keep_channels(transport, server)
         except (paramiko.SSHException, EOFError, OSError) as error:
-            log.info("%s: %s", self._name, error)
+            log.info("%s: %s", self.name, error)
         finally:
-            self._transports.pop(transport, None)
+            self._open.pop(transport, None)
             transport.close()
 
 

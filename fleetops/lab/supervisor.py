@@ -6,12 +6,10 @@ of that pipe is closed, that is when whoever holds it has ended. It gives up roo
 either dies, in whatever way, the kernel ends everything that was ever started in the lab.
 """
 
-import contextlib
 import json
 import logging
 import os
 import select
-import subprocess
 import sys
 import uuid
 from pathlib import Path
@@ -21,7 +19,7 @@ from fleetops.lab.paths import Layout
 from fleetops.lab.privilege import LabUnavailable, explain_refusal, give_up_root
 from fleetops.lab.process import PROCESS, REFUSAL, start_ticks
 
-_WATCH_S = 0.1
+_WATCH_S = 0.05
 
 
 def main() -> int:
@@ -72,23 +70,24 @@ def _hold(folder: Path, lifeline: int | None) -> int:
 def _supervise(layout: Layout, lifeline: int | None) -> None:
     """Build the fleet, serve it, and follow its comings and goings, for ever or as long as the lifeline holds."""
     from fleetops.lab.fleet import FLEET  # noqa: PLC0415 - after the fork: the first process stays small
-    from fleetops.lab.serve import serve  # noqa: PLC0415
+    from fleetops.lab.machines import machine  # noqa: PLC0415
+    from fleetops.lab.serve import await_boot, serve, write_record  # noqa: PLC0415
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     logging.getLogger("paramiko").setLevel(logging.CRITICAL)
     _prepare(layout)
-    processes = {host.name: _start(layout, host.name) for host in FLEET if host.kind != "lxc"}
+    machines = [machine(layout, host) for host in FLEET if host.kind != "lxc"]
     servers = serve(layout)
+    await_boot(layout, machines)
+    for server in servers:
+        server.follow()
+    write_record(layout, servers)
     held = [] if lifeline is None else [lifeline]
     while not select.select(held, [], [], _WATCH_S)[0]:
-        for name, server in servers.items():
-            server.drop_stale(_boot_now(layout, name))
-        for name, process in processes.items():
-            if process.poll() is not None:
-                logging.getLogger("fleetops.lab").info(
-                    "%s has ended with status %s", name, process.returncode
-                )
-                processes[name] = _start(layout, name)
+        for each in machines:
+            each.follow()
+        for server in servers:
+            server.follow()
 
 
 def _prepare(layout: Layout) -> None:
@@ -104,24 +103,6 @@ def _prepare(layout: Layout) -> None:
         kernel = host.hypervisor if host.kind == "lxc" else host.name
         boots.setdefault(kernel, str(uuid.uuid4()))
         lay_out(layout, host, boots[kernel])
-
-
-def _start(layout: Layout, name: str) -> "subprocess.Popen[bytes]":
-    from fleetops.lab.disk import python_program  # noqa: PLC0415
-    from fleetops.lab.spec import python_command  # noqa: PLC0415
-
-    library = str(Path(__file__).parent.parent.parent)
-    argv = [*python_command(python_program(), "fleetops.lab.host", library), str(layout.run(name))]
-    return subprocess.Popen(argv, stdin=subprocess.DEVNULL)
-
-
-def _boot_now(layout: Layout, name: str) -> tuple[int, ...]:
-    from fleetops.lab.control import HostDown, boot  # noqa: PLC0415
-    from fleetops.lab.fleet import lab_host  # noqa: PLC0415
-
-    with contextlib.suppress(HostDown, ValueError):
-        return boot(layout, lab_host(name))
-    return ()
 
 
 if __name__ == "__main__":

@@ -8,17 +8,20 @@ import time
 from functools import partial
 from pathlib import Path
 
+from fleetops.lab import trouble
 from fleetops.lab.spec import LIBRARY, python_command
 from fleetops.lab.tools.proxmox import (
-    GUESTS,
     Command,
     Guest,
     ToolError,
+    apply_pending,
     check_unlocked,
     file_lock,
     guests,
     named_guest,
+    option,
     run_tool,
+    show_pending,
     show_status,
     task,
 )
@@ -45,8 +48,11 @@ def show_list(_: list[str]) -> int:
 
 def show_config(words: list[str]) -> int:
     """`pct config ID [--current 1]`: sorted keys, the raw lxc.* lines last."""
-    text = _guest(words).file.read_text().partition("\n[")[0]
-    lines = [line for line in text.splitlines() if line.strip()]
+    found = _guest(words)
+    text = found.file.read_text().partition("\n[")[0]
+    later = {} if option(words, "current") == "1" else found.pending()
+    lines = [line for line in text.splitlines() if line.strip() and line.partition(": ")[0] not in later]
+    lines += [f"{key}: {value}" for key, value in later.items() if key != "delete"]
     raw = [line for line in lines if line.startswith("lxc.")]
     print("\n".join(sorted(set(lines) - set(raw)) + raw))
     return 0
@@ -72,7 +78,8 @@ def start(words: list[str]) -> int:
     if found.pid():
         raise ToolError(f"CT {found.id} already running")
     with file_lock(found), task("vzstart", found.id):
-        folder = GUESTS / str(found.id)
+        apply_pending(found)
+        folder = found.folder
         (folder / "ready").unlink(missing_ok=True)
         monitor = subprocess.Popen(
             [*python_command(sys.executable, "fleetops.lab.host", str(LIBRARY)), str(folder)],
@@ -93,6 +100,9 @@ def start(words: list[str]) -> int:
 def stop(words: list[str]) -> int:
     """`pct stop ID`: lxc-stop --kill, which waits without limit for what a signal cannot end."""
     found = _guest(words)
+    if found.ha_state():
+        print(f"Requesting HA stop for CT {found.id}")  # and HA, which the lab has not got, would see to it
+        return 0
     if "--skiplock" not in words:
         check_unlocked(found)
     if not found.pid():
@@ -109,8 +119,8 @@ def shutdown(words: list[str]) -> int:
     if not found.pid():
         raise ToolError(f"CT {found.id} not running")
     with file_lock(found), task("vzshutdown", found.id):
-        if not _end(found, signal.SIGPWR, float(_option(words, "timeout") or SHUTDOWN_S)):
-            if _option(words, "forceStop") != "1":
+        if not _end(found, signal.SIGPWR, float(option(words, "timeout") or SHUTDOWN_S)):
+            if option(words, "forceStop") != "1":
                 raise ToolError("container did not stop")
             _end(found, signal.SIGKILL, None)
     return 0
@@ -125,20 +135,15 @@ def reboot(words: list[str]) -> int:
 def _end(found: Guest, number: signal.Signals, limit_s: float | None) -> bool:
     """Signal the container's init and wait until it and all that it held are gone."""
     pid = found.pid()
+    while trouble.has(found.folder, trouble.Mark.STOP_BLOCKS):
+        time.sleep(0.1)
     os.kill(pid, number)
     deadline = None if limit_s is None else time.monotonic() + limit_s
-    while Path(f"/proc/{pid}").exists() or (GUESTS / str(found.id) / "init.pid").exists():
+    while Path(f"/proc/{pid}").exists() or (found.folder / "init.pid").exists():
         if deadline is not None and time.monotonic() > deadline:
             return False
         time.sleep(0.02)
     return True
-
-
-def _option(words: list[str], name: str) -> str | None:
-    for spelling in (f"--{name}", f"-{name}"):
-        if spelling in words[:-1]:
-            return words[words.index(spelling) + 1]
-    return None
 
 
 _guest = partial(named_guest, "lxc")
@@ -147,6 +152,7 @@ COMMANDS: dict[str, Command] = {
     "list": show_list,
     "status": partial(show_status, "lxc"),
     "config": show_config,
+    "pending": partial(show_pending, "lxc"),
     "exec": execute,
     "start": start,
     "stop": stop,

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 GUESTS = Path("/run/lab/guests")
+VMS = Path("/run/lab/vms")
 TASKS = Path("/run/lab/tasks")
 FOLDERS = {"lxc": Path("/etc/pve/lxc"), "qemu": Path("/etc/pve/qemu-server")}
+HA_RESOURCES = Path("/etc/pve/ha/resources.cfg")
 LOCK_WAIT_S = 10.0
 FAILED = 255
 NO_FILE = 2  # Perl's die after a failed open gives errno
@@ -51,15 +53,28 @@ class Guest:
         """Its configuration."""
         return FOLDERS[self.kind] / f"{self.id}.conf"
 
+    @property
+    def folder(self) -> Path:
+        """The guest's run folder, which is the lab's own."""
+        return (GUESTS if self.kind == "lxc" else VMS) / str(self.id)
+
+    @property
+    def short(self) -> str:
+        """What Proxmox calls it in a message: `CT 174`, `VM 181`."""
+        return f"{'CT' if self.kind == 'lxc' else 'VM'} {self.id}"
+
     def config(self) -> dict[str, str]:
         """What is in force: the lines before the first section."""
-        text = self.file.read_text().partition("\n[")[0]
-        pairs = (line.partition(": ") for line in text.splitlines() if ": " in line)
-        return {key: value for key, _, value in pairs}
+        return _pairs(self.file.read_text().partition("\n[")[0])
+
+    def pending(self) -> dict[str, str]:
+        """What the next start puts in force: the lines of that section; `delete` names keys that go."""
+        head = "[pve:pending]" if self.kind == "lxc" else "[PENDING]"
+        return _pairs(self.file.read_text().partition(f"\n{head}\n")[2].partition("\n[")[0])
 
     def pid(self) -> int:
         """Its first process (of a VM: the emulator's) as this host counts; 0 where it does not run."""
-        path = GUESTS / str(self.id) / "init.pid" if self.kind == "lxc" else vm_pid_file(self.id)
+        path = self.folder / "init.pid" if self.kind == "lxc" else vm_pid_file(self.id)
         try:
             pid = int(path.read_text())
         except (FileNotFoundError, ValueError):
@@ -78,6 +93,19 @@ class Guest:
         """As Proxmox lists it."""
         config = self.config()
         return config.get("hostname") or config.get("name") or ""
+
+    def ha_state(self) -> str:
+        """What high availability is asked to keep it in, "" where that does not manage it."""
+        if not HA_RESOURCES.exists():
+            return ""
+        head = f"{'ct' if self.kind == 'lxc' else 'vm'}: {self.id}"
+        words = HA_RESOURCES.read_text().partition(f"{head}\n")[2].partition("\n\n")[0].split()
+        return words[words.index("state") + 1] if "state" in words else ""
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = (line.partition(": ") for line in text.splitlines() if ": " in line)
+    return {key: value for key, _, value in pairs}
 
 
 def vm_pid_file(number: int) -> Path:
@@ -113,6 +141,47 @@ def show_status(kind: str, words: list[str]) -> int:
     return 0
 
 
+def show_pending(kind: str, words: list[str]) -> int:
+    """`pct pending ID`, `qm pending ID`: each key with what it is and what it will be (format_pending)."""
+    found = named_guest(kind, words)
+    now, later = found.config(), found.pending()
+    going = later.pop("delete", "").split(",")
+    for key in sorted({*now, *later}):
+        if key in now:
+            print(f"{'del' if key in going else 'cur'} {key}: {now[key]}")
+        if key in later:
+            print(f"new {key}: {later[key]}")
+    return 0
+
+
+def apply_pending(found: Guest) -> None:
+    """What a start does before anything else: pending values are in force from here on."""
+    later = found.pending()
+    if not later:
+        return
+    going = later.pop("delete", "").split(",")
+    now = {key: value for key, value in found.config().items() if key not in going} | later
+    rewrite(found.file, "".join(f"{key}: {value}\n" for key, value in sorted(now.items())))
+
+
+def rewrite(path: Path, text: str) -> None:
+    """Replace a file at once."""
+    fresh = path.with_name(f".{path.name}")
+    fresh.write_text(text)
+    fresh.rename(path)
+
+
+def option(words: list[str], name: str) -> str | None:
+    """The value of `--name VALUE`, in Proxmox's spellings of it."""
+    for spelling in (f"--{name}", f"-{name}"):
+        if spelling in words[:-1]:
+            return words[words.index(spelling) + 1]
+        for word in words:
+            if word.startswith(f"{spelling}="):
+                return word.partition("=")[2]
+    return None
+
+
 def run_tool(tool: str, commands: Mapping[str, Command]) -> int:
     """Run `tool`'s command line; the exit status."""
     command, *rest = sys.argv[1:] or ["help"]
@@ -137,11 +206,19 @@ def check_unlocked(found: Guest) -> None:
         raise ToolError(f"{'CT' if found.kind == 'lxc' else 'VM'} is locked ({lock})")
 
 
+def lock_path(found: Guest) -> Path:
+    """The file that is locked (PVE::LXC::Config and PVE::QemuConfig, cfs_config_path's neighbours)."""
+    if found.kind == "lxc":
+        return Path(f"/run/lock/lxc/pve-config-{found.id}.lock")
+    return Path(f"/var/lock/qemu-server/lock-{found.id}.conf")
+
+
 @contextlib.contextmanager
 def file_lock(found: Guest) -> Iterator[None]:
     """The lock that every changing command holds while it works. Raises ToolError after ten seconds."""
-    path = Path(f"/run/lock/lxc/pve-config-{found.id}.lock")
+    path = lock_path(found)
     path.parent.mkdir(parents=True, exist_ok=True)
+    waited = False
     with path.open("w") as file:
         deadline = time.monotonic() + LOCK_WAIT_S
         while True:
@@ -149,6 +226,9 @@ def file_lock(found: Guest) -> Iterator[None]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
+                if not waited:
+                    print("trying to acquire lock...", file=sys.stderr)
+                    waited = True
                 if time.monotonic() > deadline:
                     raise ToolError(f"can't lock file '{path}' - got timeout") from None
                 time.sleep(0.05)
@@ -190,6 +270,4 @@ def tasks() -> list[dict[str, Any]]:
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:
-    fresh = path.with_name(f".{path.name}")
-    fresh.write_text(json.dumps(record))
-    fresh.rename(path)
+    rewrite(path, json.dumps(record))

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fleetops.lab.tools.proxmox import Guest, ToolError, guest, guests, node, tasks
+from fleetops.lab.tools.proxmox import Guest, ToolError, guest, guests, node, option, tasks
 from fleetops.lab.tools.pveversion import VERSION
 
 TYPES = {"lxc": "lxc", "qemu": "qemu"}
@@ -21,7 +21,7 @@ def main() -> int:
         return error.status
     print(
         json.dumps(answer)
-        if _option(sys.argv[1:], "output-format") == "json"
+        if option(sys.argv[1:], "output-format") == "json"
         else json.dumps(answer, indent=3)
     )
     return 0
@@ -32,7 +32,7 @@ def _get(words: list[str]) -> Any:
         raise ToolError("the lab's pvesh only knows `get`")
     path = re.sub(r"^/nodes/localhost(?=/|$)", f"/nodes/{node()}", "/" + words[1].strip("/"))
     if path == "/cluster/resources":
-        return [*_resources()] if _option(words, "type") in {None, "vm"} else []
+        return [*_resources()] if option(words, "type") in {None, "vm"} else []
     if path == "/version":
         return {"release": VERSION.rpartition(".")[0], "repoid": "dc9f8a1c", "version": VERSION}
     if path == "/nodes":
@@ -71,6 +71,8 @@ def _status(found: Guest) -> dict[str, Any]:
     }
     if found.lock():
         told["lock"] = found.lock()
+    if found.ha_state():
+        told["hastate"] = found.ha_state()
     return told
 
 
@@ -83,19 +85,9 @@ def _uptime(pid: int) -> int:
 
 def _tasks(words: list[str]) -> list[dict[str, Any]]:
     """`--source active` tells what runs, and what has only just ended; the default is the archive."""
-    source = _option(words, "source") or "archive"
-    wanted = _option(words, "vmid")
+    source = option(words, "source") or "archive"
+    wanted = option(words, "vmid")
     found = [each for each in tasks() if wanted in {None, each["id"]}]
     if source == "archive":
         return [each for each in found if "endtime" in each]
     return found
-
-
-def _option(words: list[str], name: str) -> str | None:
-    for spelling in (f"--{name}", f"-{name}"):
-        if spelling in words[:-1]:
-            return words[words.index(spelling) + 1]
-        for word in words:
-            if word.startswith(f"{spelling}="):
-                return word.partition("=")[2]
-    return None

@@ -1,8 +1,18 @@
-"""qm: Proxmox's VM tool. The lab's VMs are looked at through it; their power is not switched yet."""
+"""qm: Proxmox's VM tool, acting on the lab's own VMs."""
 
 from functools import partial
 
-from fleetops.lab.tools.proxmox import Command, guests, named_guest, run_tool, show_status
+from fleetops.lab.tools.proxmox import (
+    Command,
+    guests,
+    named_guest,
+    option,
+    run_tool,
+    show_pending,
+    show_status,
+)
+from fleetops.lab.tools.qm_guest import agent, guest
+from fleetops.lab.tools.qm_power import reboot, reset, shutdown, start, stop
 
 
 def main() -> int:
@@ -24,8 +34,13 @@ def show_list(_: list[str]) -> int:
 
 
 def show_config(words: list[str]) -> int:
-    """`qm config ID [--current 1]`: sorted keys."""
-    print("\n".join(f"{key}: {value}" for key, value in sorted(named_guest("qemu", words).config().items())))
+    """`qm config ID [--current 1]`: sorted keys; pending values in the place of current ones unless told."""
+    found = named_guest("qemu", words)
+    shown, later = found.config(), found.pending()
+    if option(words, "current") != "1":
+        going = later.pop("delete", "").split(",")
+        shown = {key: value for key, value in (shown | later).items() if key not in going}
+    print("\n".join(f"{key}: {value}" for key, value in sorted(shown.items())))
     return 0
 
 
@@ -33,4 +48,12 @@ COMMANDS: dict[str, Command] = {
     "list": show_list,
     "status": partial(show_status, "qemu"),
     "config": show_config,
+    "pending": partial(show_pending, "qemu"),
+    "start": start,
+    "stop": stop,
+    "shutdown": shutdown,
+    "reset": reset,
+    "reboot": reboot,
+    "agent": agent,
+    "guest": guest,
 }
