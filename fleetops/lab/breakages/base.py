@@ -45,14 +45,14 @@ class BrokenNode:
     """A node on its way to being broken."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._folder = folder
+        self.folder = folder
         self.name = name
         self.host: LabHost = lab_host(name)
         self.ranks = len(self.host.minors)
 
     def run(self, *argv: str, host: str = "") -> str:
         """Run a command there, or on its hypervisor, past SSH. Raises BreakageFailed."""
-        done = run_in(self._folder, host or self.name, argv)
+        done = run_in(self.folder, host or self.name, argv)
         if done.returncode:
             said = (done.stderr or done.stdout).strip()
             raise BreakageFailed(f"{argv[0]} exited with {done.returncode}: {said}", host=self.name)
@@ -77,7 +77,7 @@ class BrokenNode:
         mend(self)
         for each in all_breakages():
             if self.host.kind in each.platforms:
-                each.undo(self._folder, self.name)
+                each.undo(self.folder, self.name)
         self.care("clear")
 
     def spawn(self, *argv: str) -> int:

@@ -13,9 +13,7 @@ from fleetops.model.errors import FleetopsError
 if TYPE_CHECKING:
     from fleetops.lab.breakages.base import BrokenNode
 
-_PROGRAM = (
-    f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from fleetops.lab.tools.meddle import main; sys.exit(main())"
-)
+_PROGRAM = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from fleetops.lab.tools.meddle import main; sys.exit(main())"
 _KINDS = {"lxc": "lxc", "vm": "qemu", "bare": "bare"}
 _HELD_MIB = 94838  # what a rank of the incident's service has
 _ANSWER_S = 15.0

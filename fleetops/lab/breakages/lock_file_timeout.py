@@ -7,7 +7,9 @@ from fleetops.lab.breakages.host_faults import mark, meddle_with_guest
 from fleetops.lab.trouble import Mark
 
 NAME = "lock-file-timeout"
-SUMMARY = "no SSH banner as in no-banner, and another process holds the lock that every pct and qm command takes"
+SUMMARY = (
+    "no SSH banner as in no-banner, and another process holds the lock that every pct and qm command takes"
+)
 EXPLANATION = (
     "Some Proxmox command on this guest hangs and keeps the lock file of its configuration: every other waits ten"
     " seconds and fails with `got timeout`. There is no lock in the configuration and no entry of a backup. The lock"

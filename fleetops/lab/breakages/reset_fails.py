@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from fleetops.lab.breakages.base import BrokenNode
-from fleetops.lab.breakages.host_faults import change_gpu
 from fleetops.lab.breakages.gpu_memory_held import hold_gpu_memory
+from fleetops.lab.breakages.host_faults import change_gpu
 
 NAME = "reset-fails"
 SUMMARY = "GPU memory is held, and every reset of one of its GPUs fails"

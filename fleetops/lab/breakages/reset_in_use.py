@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from fleetops.lab.breakages.base import BrokenNode
-from fleetops.lab.breakages.host_faults import run_persistence_daemon
 from fleetops.lab.breakages.gpu_memory_held import hold_gpu_memory
+from fleetops.lab.breakages.host_faults import run_persistence_daemon
 
 NAME = "reset-in-use"
 SUMMARY = "GPU memory is held as in gpu-memory-held, and the persistence daemon keeps every GPU open"

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from fleetops.lab.breakages.base import BrokenNode
-from fleetops.lab.breakages.host_faults import meddle_with_guest
 from fleetops.lab.breakages.gpu_memory_held import hold_gpu_memory
+from fleetops.lab.breakages.host_faults import meddle_with_guest
 from fleetops.lab.fleet import guests_of
 
 NAME = "shared-gpu"
@@ -21,5 +21,7 @@ def apply(folder: Path, node: str) -> None:
     broken = BrokenNode(folder, node)
     broken.clear()
     hold_gpu_memory(broken)
-    other = next(each for each in guests_of(broken.host.hypervisor) if each.name != node and each.kind == "lxc")
+    other = next(
+        each for each in guests_of(broken.host.hypervisor) if each.name != node and each.kind == "lxc"
+    )
     meddle_with_guest(broken, "claim", str(other.guest_id), str(broken.host.minors[1]))
