@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fleetops.model.fact import Key
+from fleetops.model.units import MIB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,12 @@ class GuestState:
     def name(self) -> str:
         """The name Proxmox shows."""
         return self.config.get("hostname") or self.config.get("name", "")
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """What it may take (`memory: 16384`, newer `memory: current=16384`, in MiB); None where that is not told."""
+        told = self.config.get("memory", "").removeprefix("current=").partition(",")[0]
+        return int(told) * MIB if told.isdecimal() else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ def all_platforms() -> Mapping[str, Platform]:
     modules = (
         importlib.import_module(f"{__name__}.{found.name}")
         for found in pkgutil.iter_modules(__path__)
-        if found.name != "base"
+        if found.name not in {"base", "support"}
     )
     return {module.PLATFORM.kind: module.PLATFORM for module in modules}
 
@@ -27,14 +27,13 @@ def kind_of(node: Node) -> str:
 
 
 def platform_of(node: Node) -> Platform:
-    """The platform of a node. Raises Refused for a kind that cannot be reset yet."""
+    """The platform of a node. Raises Refused for a kind that no file here knows."""
     kind = kind_of(node)
     try:
         return all_platforms()[kind]
     except KeyError:
         raise Refused(
-            f"resetting the GPUs of {node.name} is not supported: it is a {kind} node, and only"
-            f" {', '.join(all_platforms())} nodes can be reset so far",
+            f"{node.name} is a {kind} node, and only {', '.join(all_platforms())} nodes can be reset",
             guard="platform",
             host=node.name,
             hint=f"fleetops probe {node.name}",

@@ -6,12 +6,16 @@ A guard returns why it does not hold, or "" when it is proven to. A fact that is
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from fleetops.engines.support.protected import serves_driver
-from fleetops.model.fact import Facts, Key, Missing
+from fleetops.model.errors import Refused
+from fleetops.model.fact import Key
 from fleetops.model.finding import Observation
-from fleetops.model.gpu import GPUS, Gpu
-from fleetops.model.guest import CLAIMS, GUEST, GUESTS, HOST_HOLDERS, TASKS
-from fleetops.model.machine import IDENTITY
+from fleetops.model.gpu import Gpu
+from fleetops.model.guest import ARC, CLAIMS, GUEST, GUESTS, PENDING, TASKS, PendingChange
+from fleetops.model.machine import MEMORY
+from fleetops.model.units import show_gb
+from fleetops.platforms import platform_of
+from fleetops.platforms.support.known import known, on_hypervisor
+from fleetops.playbook.identity import guest_identity, identity
 
 T = TypeVar("T")
 Guard = Callable[[Observation], str]
@@ -20,56 +24,16 @@ Guard = Callable[[Observation], str]
 WAIVABLE = ("attempts", "size", "proof")
 
 
-class _NotKnownError(Exception):
-    """A fact that a guard rests on is missing."""
-
-
 def refusal(name: str, observation: Observation) -> str:
     """Why the guard `name` does not hold for this observation; "" when it does."""
     try:
         return GUARDS[name](observation)
-    except _NotKnownError as error:
-        return str(error)
-
-
-def _known(facts: Facts | None, key: Key[T], what: str, host: str) -> T:
-    if facts is None:
-        raise _NotKnownError(f"{what} cannot be known: the inventory names no hypervisor")
-    seen = facts.get(key)
-    if isinstance(seen, Missing):
-        raise _NotKnownError(f"{what} could not be read on {host} ({seen})")
-    return seen
+    except Refused as error:
+        return error.message
 
 
 def _on_hypervisor(observation: Observation, key: Key[T], what: str) -> T:
-    return _known(observation.hypervisor_facts, key, what, observation.node.hypervisor)
-
-
-def identity(observation: Observation) -> str:
-    """The machine that answers is the node that is meant: machine-id, guest id and name agree."""
-    node = observation.node
-    seen = _known(observation.node_facts, IDENTITY, "its identity", node.name)
-    if node.machine_id and seen.machine_id != node.machine_id:
-        return (
-            f"another machine answers as {node.name}: its machine-id is {seen.machine_id or 'empty'},"
-            f" recorded is {node.machine_id}"
-        )
-    return _same_guest(observation, seen.machine_id, seen.hostname) if node.guest else ""
-
-
-def _same_guest(observation: Observation, machine_id: str, hostname: str) -> str:
-    node, guest = observation.node, _on_hypervisor(observation, GUEST, "the guest")
-    where = f"guest {guest.id} on {node.hypervisor}"
-    if guest.machine_id and guest.machine_id != machine_id:
-        return (
-            f"{where} is not the machine that answers as {node.name}: its machine-id is {guest.machine_id},"
-            f" the node's {machine_id or 'empty'}"
-        )
-    if not guest.machine_id and guest.kind == "lxc":
-        return f"the machine-id of {where} could not be read"
-    if guest.name and guest.name.partition(".")[0] != hostname.partition(".")[0]:
-        return f"{where} is called {guest.name}, the node calls itself {hostname}"
-    return ""
+    return known(on_hypervisor(observation), key, what, "")
 
 
 def proxmox_lock(observation: Observation) -> str:
@@ -104,51 +68,51 @@ def ha(observation: Observation) -> str:
     )
 
 
-def tenants(observation: Observation) -> str:
-    """No other guest and no process of the host itself uses the node's GPUs."""
-    minors = node_minors(observation)
-    if not minors:
-        return f"which GPUs belong to {observation.node.name} is not known"
-    return _claimed_by_others(observation, minors) or _held_by_others(observation, minors)
+def pending(observation: Observation) -> str:
+    """No change of the configuration waits for the next start: a restart would apply it."""
+    changes = _on_hypervisor(observation, PENDING, "pending changes of the guest's configuration")
+    if not changes:
+        return ""
+    told = "; ".join(_change(one) for one in changes)
+    return f"a restart would apply changes to guest {_guest_id(observation)} that wait for one: {told}"
 
 
-def node_minors(observation: Observation) -> set[int]:
-    """The device minors (N of /dev/nvidiaN) that the node's guest is configured with; all of the host's if so."""
-    guest = observation.node.guest
+def _change(change: PendingChange) -> str:
+    if change.then is None:
+        return f"{change.key} ({change.now}) is to go"
+    return f"{change.key} is to be {change.then}" + (f" (now {change.now})" if change.now is not None else "")
+
+
+def vgpu(observation: Observation) -> str:
+    """The guest has whole devices: a slice of a GPU that others share is neither reset nor started anew."""
     claims = _on_hypervisor(observation, CLAIMS, "which guests use which GPUs")
-    own = next((claim for claim in claims if guest and claim.guest_id == guest.id), None)
-    if own is None:
-        return set()
-    if own.minors is not None:
-        return set(own.minors)
-    return {gpu.minor for gpu in _host_gpus(observation) if gpu.minor is not None}
+    sliced = any(claim.vgpu for claim in claims if claim.guest_id == _guest_id(observation))
+    return f"guest {_guest_id(observation)} has a vGPU (mdev=): that is not supported" if sliced else ""
 
 
-def _claimed_by_others(observation: Observation, minors: set[int]) -> str:
-    guest = observation.node.guest
-    entries = _on_hypervisor(observation, GUESTS, "the list of guests")
-    running = {entry.id for entry in entries if entry.status != "stopped"}
-    for claim in _on_hypervisor(observation, CLAIMS, "which guests use which GPUs"):
-        shared = minors if claim.minors is None else minors.intersection(claim.minors)
-        if shared and claim.guest_id in running and guest and claim.guest_id != guest.id:
-            cards = ", ".join(map(str, sorted(shared)))
-            return f"guest {claim.guest_id} is running and has GPU {cards} of {observation.node.name} too"
-    return ""
+def host_memory(observation: Observation) -> str:
+    """The hypervisor has the memory that the VM takes when it starts: free, ZFS's cache, and what the VM holds now."""
+    guest = _on_hypervisor(observation, GUEST, "the guest")
+    memory = _on_hypervisor(observation, MEMORY, "its memory")
+    arc = observation.hypervisor_facts.value(ARC) if observation.hypervisor_facts else None
+    needed, held = guest.memory_bytes, guest.held_bytes or 0
+    if needed is None:
+        return (
+            f"how much memory guest {guest.id} takes is not known ({guest.config.get('memory', 'not told')})"
+        )
+    returnable = arc.returnable_bytes if arc else 0
+    if memory.available_bytes + returnable + held >= needed:
+        return ""
+    return (
+        f"guest {guest.id} takes {show_gb(needed)} when it starts, and {observation.node.hypervisor} would have"
+        f" {show_gb(memory.available_bytes)} available, {show_gb(returnable)} of ZFS's cache and {show_gb(held)}"
+        f" that the guest holds now"
+    )
 
 
-def _held_by_others(observation: Observation, minors: set[int]) -> str:
-    guest = observation.node.guest
-    ours = {f"/dev/nvidia{minor}" for minor in minors}
-    for holder in _on_hypervisor(observation, HOST_HOLDERS, "who holds the GPUs"):
-        if holder.path in ours and (guest is None or holder.guest_id != guest.id):
-            where = "the host itself" if holder.guest_id is None else f"guest {holder.guest_id}"
-            mend = (
-                f"; it serves the driver: stop it on {observation.node.hypervisor} first"
-                if serves_driver(holder.comm)
-                else ""
-            )
-            return f"process {holder.pid} ({holder.comm}) of {where} holds {holder.path}{mend}"
-    return ""
+def tenants(observation: Observation) -> str:
+    """Nobody else uses the node's GPUs: no other guest, and no process of the host that owns the driver."""
+    return platform_of(observation.node).tenants(observation)
 
 
 def display(observation: Observation) -> str:
@@ -163,13 +127,12 @@ def mig(observation: Observation) -> str:
     return f"MIG is on for GPU {', '.join(split)}" if split else ""
 
 
-def _own_gpus(observation: Observation) -> list[Gpu]:
-    minors = node_minors(observation)
-    return [gpu for gpu in _host_gpus(observation) if gpu.minor in minors]
+def _own_gpus(observation: Observation) -> tuple[Gpu, ...]:
+    return platform_of(observation.node).gpus(observation)
 
 
-def _host_gpus(observation: Observation) -> tuple[Gpu, ...]:
-    return _on_hypervisor(observation, GPUS, "the GPUs").gpus
+def _guest_id(observation: Observation) -> int | None:
+    return observation.node.guest.id if observation.node.guest else None
 
 
 def protected(observation: Observation) -> str:
@@ -181,10 +144,14 @@ def protected(observation: Observation) -> str:
 
 GUARDS: Mapping[str, Guard] = {
     "identity": identity,
+    "guest-identity": guest_identity,
     "protected": protected,
     "proxmox-lock": proxmox_lock,
     "proxmox-task": proxmox_task,
     "ha": ha,
+    "pending": pending,
+    "vgpu": vgpu,
+    "host-memory": host_memory,
     "tenants": tenants,
     "display": display,
     "mig": mig,

@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 from fleetops.engines import engines
+from fleetops.model.device_service import DEVICE_SERVICES, DeviceServices
 from fleetops.model.engine import SERVICE_RECORDS, ServiceRecord
 from fleetops.model.fact import Facts, Gap, Key, Missing
 from fleetops.model.finding import Baseline, Observation
 from fleetops.model.fleet import Flag, Guest, Hypervisor, Node, Profile
 from fleetops.model.gpu import GPUS, Gpu, Gpus
-from fleetops.model.guest import GUEST, HOST_HOLDERS, TASKS, GuestState
+from fleetops.model.guest import GUEST, HOST_HOLDERS, PENDING, TASKS, GuestState
 from fleetops.model.machine import (
     CGROUP,
     HOLDERS,
@@ -159,6 +160,7 @@ def node_readings(*processes: Process) -> dict[Key[Any], Any]:
         HOLDERS: (),
         SEGMENTS: (),
         GPUS: gpus(),
+        DEVICE_SERVICES: DeviceServices(),
         SERVICE_RECORDS: (),
         SUPERVISORS: Supervisors(),
     }
@@ -166,7 +168,10 @@ def node_readings(*processes: Process) -> dict[Key[Any], Any]:
 
 def hypervisor_readings() -> dict[Key[Any], Any]:
     guest = GuestState(kind="lxc", id=174, status="running", config={"hostname": "node-174"})
-    return {MEMORY: memory(540), GUEST: guest, TASKS: (), HOST_HOLDERS: (), GPUS: gpus(10)}
+    return {
+        MEMORY: memory(540), GUEST: guest, TASKS: (), PENDING: (), HOST_HOLDERS: (), GPUS: gpus(10),
+        DEVICE_SERVICES: DeviceServices(),
+    }  # fmt: skip
 
 
 def missing(gap: Gap = Gap.TIMED_OUT, why: str = "no answer in 10 s") -> Missing:

@@ -1,0 +1,1 @@
+"""What the platforms share."""
