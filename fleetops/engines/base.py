@@ -44,6 +44,7 @@ class Engine(Protocol):
         info_paths: paths that answer with the server's settings and pools; they hang when a rank hangs.
         metrics_path: Prometheus text, where it was switched on.
         names_model: whether a generation must name the model.
+        counted_flags: those that its counts of ranks and of host memory look at, beside what shapes the cache.
         pools_of: whose pools it reports: each rank's, or the whole server's (`total`).
     """
 
@@ -61,6 +62,8 @@ class Engine(Protocol):
     def metrics_path(self) -> str: ...
     @property
     def names_model(self) -> bool: ...
+    @property
+    def counted_flags(self) -> frozenset[str]: ...
     @property
     def pools_of(self) -> FlagScope: ...
 

@@ -103,6 +103,9 @@ class Sglang:
     info_paths: tuple[str, ...] = ("/get_server_info", "/server_info")
     metrics_path: str = "/metrics"
     names_model: bool = False
+    counted_flags: frozenset[str] = frozenset(
+        (*_HOST_POOL_FLAGS, *_HOST_POOL_SWITCHES, "cpu_offload_gb", "nnodes")
+    )
     pools_of: FlagScope = "per-rank"
 
     def find_services(

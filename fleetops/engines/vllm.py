@@ -14,7 +14,7 @@ from fleetops.engines.support.command_line import file_name, write_flags
 from fleetops.engines.support.finder import find_services
 from fleetops.engines.support.prometheus import Sample, samples
 from fleetops.engines.support.vllm_log import LOG
-from fleetops.engines.support.vllm_shape import CONSOLE_SCRIPT, MODULE, SHAPE, rank_count
+from fleetops.engines.support.vllm_shape import CONSOLE_SCRIPT, MODULE, PARALLEL_FLAGS, SHAPE, rank_count
 from fleetops.model.engine import LogReport, Service, ServiceRecord
 from fleetops.model.fleet import AUTO, Flag, FlagScope, FlagValue, Profile
 from fleetops.model.load import Others
@@ -48,6 +48,7 @@ class Vllm:
     info_paths: tuple[str, ...] = ()
     metrics_path: str = "/metrics"
     names_model: bool = True
+    counted_flags: frozenset[str] = frozenset((*_HOST_MEMORY, *PARALLEL_FLAGS, "kv_offloading_backend"))
     pools_of: FlagScope = "total"
 
     def find_services(

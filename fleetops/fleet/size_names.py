@@ -3,32 +3,22 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from fleetops.engines import engines
 from fleetops.fleet.size_given import Given
 from fleetops.model.errors import UsageError
 from fleetops.model.fleet import Profile
 from fleetops.sizing.shape import READ_FLAGS
 from fleetops.steps.support.proof import flags_to_prove
 
-# What an engine's own count of ranks and of host pools looks at (engines/), beside what shapes the cache.
-_COUNTED = {
-    "sglang": (
-        "hicache_size",
-        "hicache_ratio",
-        "hicache_host_memory_fraction",
-        "enable_hierarchical_cache",
-        "disaggregation_decode_enable_offload_kvcache",
-        "cpu_offload_gb",
-    ),
-    "vllm": ("kv_offloading_backend",),
-}
 _RANKS = ("nnodes",)
 
 
 def refuse_unread(given: Given, profiles: Iterable[Profile]) -> None:
     """Raise UsageError for a setting that no answer for any of these profiles would look at."""
     known: set[str] = {*READ_FLAGS, *_RANKS, *([given.flag] if given.flag else ())}
+    counted = {one.name: one.counted_flags for one in engines()}
     for profile in profiles:
-        known |= {*_COUNTED.get(profile.engine, ()), *(flag.name for flag in profile.flags)}
+        known |= {*counted.get(profile.engine, ()), *(flag.name for flag in profile.flags)}
         known |= {flag.name for flag in flags_to_prove(given.applied(profile))}
     for name in given.settings:
         if name not in known:

@@ -13,6 +13,8 @@ class Capacity:
     Attributes:
         device_tokens: GPU KV-cache pool of one rank or attention group; of an engine that counts so, of the whole server.
         host_tokens: host KV-cache pool, likewise.
+        host_taken_bytes: how much less was available after the launch than right before it.
+        host_asked_bytes: what its flags ask of the host, on the whole node; None where none does.
         tokens_per_s: output tokens a second, all streams together, under the load that the four settings say.
         ttft_s: time to the first token, the median request; `ttft_p99_s` that of the slowest in a hundred.
         itl_s: time from one token to the next, likewise.
@@ -27,6 +29,8 @@ class Capacity:
     tokens_per_s: float | None = None
     ready_s: float | None = None
     available_after_bytes: int | None = None
+    host_taken_bytes: int | None = None
+    host_asked_bytes: int | None = None
     ttft_s: float | None = None
     ttft_p99_s: float | None = None
     itl_s: float | None = None

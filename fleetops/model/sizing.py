@@ -14,6 +14,14 @@ UNIT_BYTES: dict[str, int] = {"GB": GB, "GiB": GIB, "MB": MB, "MiB": MIB, "bytes
 
 
 @dataclass(frozen=True, kw_only=True)
+class Seen:
+    """More was taken than the source shows: `times` what was asked, as `source` tells."""
+
+    times: Fraction
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Meaning:
     """What a flag's number means.
 
@@ -24,6 +32,7 @@ class Meaning:
         why: where it comes from, for a person.
         unit_bytes: bytes that one unit takes, where the unit alone does not tell (a ratio of a known pool).
         beside: pools of each rank that come on top, as shares of one pool.
+        seen: how many times the number has been seen to be taken in the field, and where that was told.
     """
 
     unit: FlagUnit | None
@@ -33,6 +42,7 @@ class Meaning:
     why: str = ""
     unit_bytes: int | None = None
     beside: tuple[Beside, ...] = ()
+    seen: Seen | None = None
 
     @property
     def bytes_per_unit(self) -> int | None:
@@ -172,6 +182,25 @@ class Budget:
         return any(size.asked == AUTO and size.fits is not None and size.fits < 1 for size in self.sizes)
 
     @property
+    def cautions(self) -> tuple[str, ...]:
+        """What the arithmetic does not show: flags that were seen to take more, and whether that would fit as well."""
+        return tuple(text for size in self.sizes if (text := self._caution(size)))
+
+    def _caution(self, size: FlagSize) -> str:
+        seen = size.meaning.seen
+        if seen is None or not size.total_bytes:
+            return ""
+        more = int(size.total_bytes * (seen.times - 1))
+        told = (
+            f"{size.name} has been seen to take {float(seen.times):g} times as much ({seen.source}): "
+            f"{show_gb(size.total_bytes + more)}"
+        )
+        if self.left_bytes is None or self.left_bytes < 0:
+            return told
+        short = more - self.left_bytes
+        return f"{told}, " + (f"{show_gb(short)} more than there is" if short > 0 else "which fits as well")
+
+    @property
     def values(self) -> dict[str, FlagValue]:
         """Flag name -> the value to launch with, for every size that is known."""
         return {size.name: size.value for size in self.sizes if size.value is not None}
@@ -188,6 +217,7 @@ class Budget:
             if self.sizes
             else f"no flag takes host memory, {there}"
         ]
+        parts += self.cautions
         if self.verdict is not Verdict.FITS:
             parts += [_what_fits(size) for size in self.sizes if size.fits is not None]
             parts += self.unknown
@@ -209,7 +239,7 @@ class Budget:
             f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip()
             for row in rows
         ]
-        return (*table, self._conclusion())
+        return (*table, *self.cautions, self._conclusion())
 
     def _conclusion(self) -> str:
         if self.verdict is Verdict.UNKNOWN:

@@ -20,6 +20,7 @@ def launched(launch: LaunchRecord, previous: LaunchRecord | None) -> Text:
         ("device tokens", _count(now.device_tokens), _count(then.device_tokens) if then else ""),
         ("host tokens", _host(launch), _host(previous) if previous else ""),
         *_rates(now, then),
+        *_host_memory(now, then),
         ("MemAvailable", _gb(now.available_after_bytes), _gb(then.available_after_bytes) if then else ""),
     ]
     table = columns(rows, right=(1, 2), styles={}, indent=2)
@@ -62,6 +63,19 @@ def _rates(now: Capacity, then: Capacity | None) -> list[tuple[str, ...]]:
         if any(cell not in {"", _NOT_RECORDED} for cell in cells):
             rows.append((label, *cells))
     return rows
+
+
+def _host_memory(now: Capacity, then: Capacity | None) -> list[tuple[str, ...]]:
+    """What each took beside what its flags asked for, where either is known."""
+    cells = [_taken(one) if one else "" for one in (now, then)]
+    return [("host memory", *cells)] if any(cell not in {"", _NOT_RECORDED} for cell in cells) else []
+
+
+def _taken(capacity: Capacity) -> str:
+    if capacity.host_taken_bytes is None:
+        return _NOT_RECORDED
+    asked = f", {show_gb(capacity.host_asked_bytes)} asked" if capacity.host_asked_bytes else ""
+    return f"{show_gb(capacity.host_taken_bytes)} taken{asked}"
 
 
 def _delay(median_s: float | None, p99_s: float | None) -> str:

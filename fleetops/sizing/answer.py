@@ -44,7 +44,11 @@ def answer(question: Question) -> Sizing:
         kv=kv if holds_tokens else None,
         pool=_pool(size, kv, shape, question) if size and kv and holds_tokens else None,
         fitting=_fitting(size, kv, shape, question) if size and kv and holds_tokens else None,
-        notes=(*notes_of(question, shape), *((uncounted,) if uncounted and holds_tokens else ())),
+        notes=(
+            *found.cautions,
+            *notes_of(question, shape),
+            *((uncounted,) if uncounted and holds_tokens else ()),
+        ),
         doubts=doubts_of(question, shape, kv, meanings),
         contradicted=tuple(flag.name for flag in contradicted(question)),
     )

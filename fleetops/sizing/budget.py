@@ -142,7 +142,9 @@ def _fitted(size: FlagSize, draft: Budget) -> FlagSize:
     fits = max(0, int((draft.left_bytes + taken) // (per_unit * size.copies * (1 + beside))))
     if size.asked != AUTO:
         return replace(size, fits=fits)
-    return replace(size, fits=fits, value=fits or None, total_bytes=fits * per_unit * size.copies)
+    # Where fleetops chooses the number, what has been seen in the field fits as well.
+    chosen = int(fits // size.meaning.seen.times) if size.meaning.seen else fits
+    return replace(size, fits=fits, value=chosen or None, total_bytes=chosen * per_unit * size.copies)
 
 
 def _gap(size: FlagSize, all_sizes: tuple[FlagSize, ...]) -> str:

@@ -72,14 +72,13 @@ def notes_of(question: Question, shape: Shape) -> tuple[str, ...]:
     notes = [_contradiction(flag, question) for flag in contradicted(question)]
     flags, explanation = values_of(question.profile.flags), question.explanation
     if question.flag == "kv_offloading_size":
-        notes.append(
-            "vLLM has been seen to take 1.92 times this as shared memory (vllm issue 53042): leave room"
-        )
         ignores = is_at_least(shape.version, _LMCACHE_IGNORES_FROM)
         if flags.get("kv_offloading_backend") == "lmcache" and ignores:
             notes.append(
                 "with the lmcache backend this release does not pass it on: LMCache's own server decides"
             )
+    if question.profile.engine == "vllm" and "kv_transfer_config" in flags:
+        notes.append("host memory that kv_transfer_config gives its connector is not counted here")
     asks = question.flag in flags
     if explanation and explanation.default and not asks and not isinstance(explanation.default, bool):
         notes.append(f"left out, the engine takes its default: {explanation.default} {explanation.unit}")

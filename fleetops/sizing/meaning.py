@@ -2,13 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from fleetops.model.proof import ALWAYS, Explanation
-from fleetops.model.sizing import Meaning
+from fleetops.model.sizing import Meaning, Seen
 from fleetops.sizing.beside import beside_of
 from fleetops.sizing.kv import model_layers
 from fleetops.sizing.shape import Shape
+
+# Taken as shared memory on 0.26.0 with a hybrid model; and about as much more of offloaded weights.
+_SEEN = {
+    ("vllm", "kv_offloading_size"): Seen(times=Fraction(192, 100), source="vllm issue 53042"),
+    ("vllm", "cpu_offload_gb"): Seen(times=Fraction(19, 10), source="vllm issue 56410"),
+}
 
 # The SGLang flags that size the host pool which indexers and drafts follow.
 _HOST_POOL_FLAGS = {"hicache_size", "hicache_ratio"}
@@ -43,6 +50,7 @@ def meaning_of(
         proven=True,
         why=f"proven: {_decisive(explanation)}" + (f"; {why}" if why else ""),
         beside=beside_of(model_config, stored, draft=draft_config) if follows and model_config else (),
+        seen=_SEEN.get((explanation.engine, explanation.flag)),
     )
 
 

@@ -8,10 +8,11 @@ from fleetops.model.machine import MEMORY
 from fleetops.model.measure import Measurement
 from fleetops.model.plan import PlannedStep
 from fleetops.model.record import Capacity
+from fleetops.model.units import show_gb
 from fleetops.ssh.http import whole
 from fleetops.steps.support.asking import Asking
 from fleetops.steps.support.base import Desk, Options, Situation, Step
-from fleetops.steps.support.launching import profile_of
+from fleetops.steps.support.launching import Started, budget_for, profile_of
 from fleetops.steps.support.serving import asking
 
 
@@ -31,14 +32,21 @@ def run(desk: Desk, _options: Options) -> str:
     of = engine(profile.engine)
     report: LogReport = desk.memo["log_report"]
     pools = _pools(desk, of, asking(desk, profile))
+    started: Started = desk.memo["started"]
+    asked_bytes = budget_for(desk.situation).asked_bytes or None
     memory = desk.look().observation.node_facts.value(MEMORY)
+    after = memory.available_bytes if memory else None
     capacity = Capacity(
         device_tokens=_smallest(pools, "device_tokens") or report.device_tokens,
         host_tokens=_smallest(pools, "host_tokens") or report.host_tokens,
         host_pool_bytes=sum(report.host_pool_bytes) or None,
         ranks=profile.ranks,
         ready_s=desk.memo["ready_s"],
-        available_after_bytes=memory.available_bytes if memory else None,
+        available_after_bytes=after,
+        host_taken_bytes=None
+        if after is None or started.available_bytes is None
+        else started.available_bytes - after,
+        host_asked_bytes=asked_bytes,
     )
     measurement: Measurement | None = desk.memo["measurement"]
     if measurement:
@@ -47,7 +55,15 @@ def run(desk: Desk, _options: Options) -> str:
     rate = f", {capacity.tokens_per_s:,.0f} tokens/s" if capacity.tokens_per_s else ""
     device, host = _shown(capacity.device_tokens), _shown(capacity.host_tokens)
     whose = "a rank" if of.pools_of == "per-rank" else "of the whole server"
-    return f"device tokens {device}, host tokens {host} {whose}{rate}"
+    return f"device tokens {device}, host tokens {host} {whose}{_host_memory(capacity)}{rate}"
+
+
+def _host_memory(capacity: Capacity) -> str:
+    """What it took beside what was asked: an engine may take more than its flag says (vllm issue 53042)."""
+    if capacity.host_taken_bytes is None:
+        return ""
+    asked = f" where {show_gb(capacity.host_asked_bytes)} was asked" if capacity.host_asked_bytes else ""
+    return f", {show_gb(capacity.host_taken_bytes)} of host memory taken{asked}"
 
 
 def _pools(desk: Desk, of: Engine, service: Asking) -> tuple[PoolSizes, ...]:

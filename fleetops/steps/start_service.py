@@ -7,6 +7,7 @@ from fleetops.model.command import Command, shell
 from fleetops.model.engine import SERVICE_RECORDS
 from fleetops.model.errors import Refused, StepFailed
 from fleetops.model.fleet import Profile
+from fleetops.model.machine import MEMORY
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.secrets import mask_argv
 from fleetops.model.units import show_gb
@@ -62,7 +63,15 @@ def run(desk: Desk, _options: Options) -> str:
         end_guard(desk)
         raise StepFailed(f"{profile.name} could not be started: {outcome.said}", host=situation.node_name)
     log = log_path(situation)
-    desk.memo["started"] = Started(pid=pid, start_ticks=ticks, log=log, at=started_at, unit=unit)
+    memory = situation.observation.node_facts.value(MEMORY)
+    desk.memo["started"] = Started(
+        pid=pid,
+        start_ticks=ticks,
+        log=log,
+        at=started_at,
+        unit=unit,
+        available_bytes=memory.available_bytes if memory else None,
+    )
     return f"pid {pid}, {f'unit {unit}' if unit else 'in a session of its own'}, log {log}"
 
 

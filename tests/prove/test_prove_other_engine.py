@@ -103,8 +103,19 @@ def test_vllms_own_meaning_is_proven(site):
     assert step.detail == "kv_offloading_size: GiB total, proven"
 
 
-def test_a_launch_of_an_engine_that_is_only_read_ends_at_its_plan_with_the_reason(site):
+def test_a_launch_is_planned_with_vllms_own_command_line_and_its_total_once(site):
     plan = make_plan(shipped_playbook("launch"), proven_on(site, "GiB", "total"))
+    told = {step.step: step.detail for step in plan.steps}
+    assert "48 GiB = 51.5 GB asked" in told["size"], "not eight times"
+    assert "kv_offloading_size has been seen to take 1.92 times as much" in told["size"]
+    command = "-m vllm.entrypoints.cli.main serve /models/example --tensor-parallel-size 8 --port 30000"
+    assert f"{command} --kv-offloading-size 48" in told["start-service"]
+
+
+def test_a_launch_of_an_engine_that_nothing_is_known_of_ends_at_its_plan_with_the_reason(site):
+    situation = proven_on(site, "GiB", "total")
+    other = replace(situation.observation, profile=profile(name="other", engine="tensorrt-llm", flags=()))
+    plan = make_plan(shipped_playbook("launch"), replace(situation, observation=other))
     assert plan.first_obstacle.guard == "engine"
     assert "which fleetops does not launch yet" in plan.first_obstacle.blocked
 

@@ -90,3 +90,9 @@ def test_delays_in_the_unit_that_matters():
         "59.90 s",
         "1 min 1 s",
     ]
+
+
+def test_what_was_taken_stands_beside_what_was_asked():
+    taken = replace(NOW, host_taken_bytes=412 * 10**9, host_asked_bytes=215 * 10**9)
+    assert rows(taken, NOW)["host memory"] == ["412 GB taken, 215 GB asked", "not recorded"]
+    assert "host memory" not in rows(NOW, NOW)

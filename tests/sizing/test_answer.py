@@ -126,7 +126,32 @@ def test_a_total_is_not_multiplied_by_ranks():
     assert found.size.total_bytes == 300 * 2**30
     assert (found.verdict, found.size.fits) == ("fits", 362)
     assert (found.pool.tokens, found.is_exact) == (300 * 2**30 // (40960 * 16 * 8) * 16, True)
-    assert "1.92 times" in found.notes[0]
+    assert found.notes[0].endswith("1.92 times as much (vllm issue 53042): 618 GB, 229 GB more than there is")
+
+
+def test_where_fleetops_chooses_what_was_seen_in_the_field_fits_as_well():
+    flag = Flag(name="kv_offloading_size", value=AUTO)
+    total = proof(flag.name, "0.33.0", engine="vllm", unit="GiB", scope="total", check=None)
+    found = answered(flag, explanation=total)
+    assert (found.size.value, found.size.fits) == (int(362 / 1.92), 362)
+    assert found.notes[0].endswith("which fits as well")
+
+
+def test_offloaded_weights_are_taken_by_each_rank_and_seen_to_take_more():
+    flag = Flag(name="cpu_offload_gb", value=10)
+    each = proof(flag.name, "0.33.0", engine="vllm", unit="GiB", scope="per-rank", check=None)
+    found = answered(flag, explanation=each)
+    assert found.size.total_bytes == 8 * 10 * 2**30
+    assert "1.9 times as much (vllm issue 56410)" in found.notes[0]
+
+
+def test_what_a_connector_is_given_is_said_not_to_be_counted():
+    flag = Flag(name="kv_offloading_size", value=3)
+    total = proof(flag.name, "0.33.0", engine="vllm", unit="GiB", scope="total")
+    beside = (Flag(name="kv_transfer_config", value='{"kv_connector": "X"}'),)
+    assert any(
+        "kv_transfer_config" in note for note in answered(flag, explanation=total, beside=beside).notes
+    )
 
 
 def test_vllms_lmcache_backend_does_not_pass_it_on_from_0_27_1():

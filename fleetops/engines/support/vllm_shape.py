@@ -42,7 +42,16 @@ _SHORT = {
     "-n": "nnodes",
     "-r": "node-rank",
 }
-ALIASES = {"tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size"}
+PARALLEL_FLAGS = (
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "prefill_context_parallel_size",
+    "data_parallel_size",
+    "data_parallel_size_local",
+    "nnodes",
+)
+"""What `rank_count` looks at."""
+_ALIASES = {"tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size"}
 
 
 def server_arguments(argv: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -98,7 +107,7 @@ def ranks_of_a_core(flags: Mapping[str, str]) -> int:
 
 
 def _named(flags: Mapping[str, str]) -> dict[str, str]:
-    return {ALIASES.get(name, name): value for name, value in flags.items()}
+    return {_ALIASES.get(name, name): value for name, value in flags.items()}
 
 
 def _size(text: str | None) -> int:

@@ -21,13 +21,17 @@ _RECORDS = "/run/fleetops/services"
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """A service that a run has started. `at` is on the desk's clock; `unit` is "" where it runs in none."""
+    """A service that a run has started. `at` is on the desk's clock; `unit` is "" where it runs in none.
+
+    `available_bytes` is what the node had right before it, None where that was not read.
+    """
 
     pid: int
     start_ticks: int
     log: str
     at: float
     unit: str = ""
+    available_bytes: int | None = None
 
 
 def profile_of(situation: Situation) -> Profile:
