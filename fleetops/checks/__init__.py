@@ -9,7 +9,7 @@ from fleetops.model.finding import Check, Finding, Observation, Severity
 __all__ = ["all_checks", "judge"]
 
 _WORST_FIRST = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK)
-_SILENCE = "unreachable"
+_SILENCE = ("unreachable", "no-banner")
 
 
 @cache
@@ -30,8 +30,8 @@ def judge(observation: Observation) -> tuple[Finding, ...]:
     A node that did not answer at all is said so once, not once for every check that therefore knows nothing.
     """
     findings = [finding for check in all_checks() for finding in check.judge(observation)]
-    if any(finding.check == _SILENCE for finding in findings):
-        findings = [one for one in findings if one.check == _SILENCE or not _is_of_silence(one, observation)]
+    if any(finding.check in _SILENCE for finding in findings):
+        findings = [one for one in findings if one.check in _SILENCE or not _is_of_silence(one, observation)]
     return tuple(sorted(findings, key=lambda one: (_WORST_FIRST.index(one.severity), one.check)))
 
 

@@ -8,17 +8,23 @@ _NAME = "gpu-count"
 
 
 def judge(observation: Observation) -> list[Finding]:
-    """Judged by the inventory's number, where it states one, and by what nvidia-smi complains of."""
+    """Judged by the inventory's number, where it states one, and by what nvidia-smi complains of.
+
+    A GPU that the driver calls lost is told by `gpu-lost`, and not counted as missing here again.
+    """
     if unknown := lacking(_NAME, observation, GPUS):
         return unknown
     gpus = observation.node_facts.value(GPUS)
     if gpus is None:
         return []
     wanted, seen = observation.node.gpus, len(gpus.gpus)
+    told = {one.said for one in gpus.lost}
+    problems = [problem for problem in gpus.problems if problem not in told]
+    accounted = seen + gpus.listed + sum(1 for one in gpus.lost if one.said in gpus.problems)
     findings = []
-    if gpus.problems or (wanted is not None and seen < wanted):
+    if problems or (wanted is not None and accounted < wanted):
         there = counted(seen, "GPU") if wanted is None else f"{seen} of {wanted} GPUs"
-        said = f"; nvidia-smi says: {listed(gpus.problems)}" if gpus.problems else ""
+        said = f"; nvidia-smi says: {listed(problems)}" if problems else ""
         findings.append(
             found(
                 _NAME,

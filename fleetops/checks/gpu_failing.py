@@ -8,10 +8,11 @@ _NAME = "gpu-failing"
 
 
 def judge(observation: Observation) -> list[Finding]:
-    """One finding for each GPU, with the fields and what stands in them."""
+    """One finding for each GPU, with the fields and what stands in them; a lost one is told by `gpu-lost`."""
     if unknown := lacking(_NAME, observation, GPUS):
         return unknown
     gpus = observation.node_facts.value(GPUS)
+    lost = {one.bdf for one in gpus.lost} if gpus else set()
     return [
         found(
             _NAME,
@@ -22,7 +23,7 @@ def judge(observation: Observation) -> list[Finding]:
             command="probe",
         )
         for gpu in (gpus.gpus if gpus else ())
-        if gpu.failing
+        if gpu.failing and gpu.bdf not in lost
     ]
 
 

@@ -6,7 +6,6 @@ from fleetops.engines import engine
 from fleetops.engines.condition import condition, is_wedged
 from fleetops.facts import engine_source, listeners, processes, service_records
 from fleetops.fleet.observe import find_services
-from fleetops.fleet.probe import silence
 from fleetops.fleet.read import Sessions, read_facts
 from fleetops.model.engine import ENGINE_SOURCE, Service
 from fleetops.model.errors import FleetopsError, Unknown, Unreachable, UsageError
@@ -46,7 +45,7 @@ def find_service(
             engine_source.fact(node.engine, node.source),
         ],
     )
-    if quiet := silence(facts):
+    if quiet := facts.silence:
         raise Unreachable(
             f"{node.name} could not be looked at: {quiet.why}",
             host=node.name,

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from fleetops.engines import engines
@@ -25,16 +26,23 @@ from fleetops.facts import (
     processes,
     segments,
     service_records,
+    ssh_answer,
     supervisors,
     tasks,
 )
 from fleetops.fleet.baseline import estimate_baseline
 from fleetops.fleet.read import Sessions, read_facts
 from fleetops.model.engine import SERVICE_RECORDS, Service
+from fleetops.model.errors import Silence
 from fleetops.model.fact import Fact, Facts
 from fleetops.model.finding import Baseline, Observation
 from fleetops.model.fleet import Inventory, Node, Profile
+from fleetops.model.guest import GUEST
 from fleetops.model.machine import LISTENERS, PROCESSES
+
+SSH_PORT = 22
+# Silence that may be the node's own; any other is of the way to it, of a key or of a login.
+_OF_THE_NODE = (Silence.NO_BANNER, Silence.TIMEOUT)
 
 
 def node_facts(node: Node, *, pss: bool = False) -> list[Fact[Any]]:
@@ -100,6 +108,10 @@ def observe(
         )
         on_node = read_facts(sessions, node, node_facts(node, pss=pss), clock)
         on_hypervisor = pending.result() if pending else None
+    if hypervisor and on_hypervisor and _may_be_its_own(on_node, on_hypervisor):
+        tried = [ssh_answer.fact(node.address, node.port or SSH_PORT)]
+        witness = read_facts(sessions, hypervisor, tried, clock).readings
+        on_hypervisor = replace(on_hypervisor, readings={**on_hypervisor.readings, **witness})
     return Observation(
         node=node,
         node_facts=on_node,
@@ -109,6 +121,12 @@ def observe(
         services=find_services(on_node),
         baseline=baseline or estimate_baseline(on_node),
     )
+
+
+def _may_be_its_own(on_node: Facts, on_hypervisor: Facts) -> bool:
+    """A running guest's silence of a kind that its hypervisor can tell more of, by trying its SSH port as well."""
+    state, gap = on_hypervisor.value(GUEST), on_node.silence
+    return gap is not None and gap.reason in _OF_THE_NODE and state is not None and state.status == "running"
 
 
 def find_services(facts: Facts) -> tuple[Service, ...]:

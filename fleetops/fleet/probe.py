@@ -13,7 +13,6 @@ from fleetops.fleet.read import Sessions
 from fleetops.fleet.summary import port_use, summarise
 from fleetops.model.errors import FleetopsError
 from fleetops.model.exit import Exit, worst
-from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Baseline, Observation, Severity
 from fleetops.model.fleet import Inventory, Node
 from fleetops.model.report import PortUse, Report
@@ -59,8 +58,8 @@ def probe_nodes(
 
 def report_on(sessions: Sessions, observation: Observation) -> Report:
     """Ask the service's readiness endpoint where its port listens; judge, and add up."""
-    quiet = silence(observation.node_facts)
-    outside = silence(observation.hypervisor_facts) if observation.hypervisor_facts else None
+    quiet = observation.silence
+    outside = observation.hypervisor_facts.silence if observation.hypervisor_facts else None
     hints = [gap.hint for gap in (quiet, outside) if gap and gap.hint]
     return Report(
         node=observation.node,
@@ -71,15 +70,6 @@ def report_on(sessions: Sessions, observation: Observation) -> Report:
         error=quiet.why if quiet else "",
         hint=hints[0] if hints else "",
     )
-
-
-def silence(facts: Facts) -> Missing | None:
-    """Why the host said nothing at all; None where it said something."""
-    readings = list(facts.readings.values())
-    gaps = [
-        reading for reading in readings if isinstance(reading, Missing) and reading.gap is Gap.UNREACHABLE
-    ]
-    return gaps[0] if gaps and len(gaps) == len(readings) else None
 
 
 def ask_port(sessions: Sessions, observation: Observation) -> PortUse | None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from fleetops.checks import judge
 from fleetops.fleet.observe import observe
-from fleetops.fleet.probe import Memory, silence
+from fleetops.fleet.probe import Memory
 from fleetops.fleet.prove import (
     Running,
     explain_with,
@@ -108,7 +108,7 @@ def _size_node(
     known = replace(node, machine_id=node.machine_id or records.machine_id(node.name))
     wanted = given.applied(profile)
     observation = observe(sessions, inventory, known, profile=wanted, baseline=records.baseline(node.name))
-    if quiet := silence(observation.node_facts):
+    if quiet := observation.silence:
         raise FleetopsError(f"{node.name} could not be asked: {quiet.why}", hint=quiet.hint, host=node.name)
     situation = Situation(
         inventory=inventory,

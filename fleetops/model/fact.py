@@ -113,6 +113,13 @@ class Facts:
         reading: T | Missing = self.readings.get(key.name, Missing(Gap.ABSENT, "not asked for"))
         return reading
 
+    @property
+    def silence(self) -> Missing | None:
+        """Why the host said nothing at all; None where it said something."""
+        gaps = [one for one in self.readings.values() if isinstance(one, Missing)]
+        unreached = [gap for gap in gaps if gap.gap is Gap.UNREACHABLE]
+        return unreached[0] if unreached and len(gaps) == len(self.readings) else None
+
     def value(self, key: Key[T]) -> T | None:
         """The value under `key`, or None where it is missing: only where None is handled as unknown."""
         reading = self.get(key)

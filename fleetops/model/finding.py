@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from fleetops.model.engine import Service
-from fleetops.model.fact import Facts
+from fleetops.model.errors import Silence
+from fleetops.model.fact import Facts, Missing
 from fleetops.model.fleet import Hypervisor, Node, Profile
+from fleetops.model.guest import GUEST
+from fleetops.model.machine import SSH_ANSWER, PortAnswer
 
 
 class Severity(IntEnum):
@@ -77,6 +80,27 @@ class Observation:
     profile: Profile | None = None
     services: tuple[Service, ...] = ()
     baseline: Baseline | None = None
+
+    @property
+    def silence(self) -> Missing | None:
+        """Why the node said nothing at all; None where it said something."""
+        return self.node_facts.silence
+
+    @property
+    def is_mute(self) -> bool:
+        """It is the node itself that is silent: its guest runs, and it says nothing to its hypervisor either.
+
+        No banner shows a kernel that accepts and an sshd that hangs. That no answer came in time shows as little of the
+        node as of the way to it: only where the hypervisor has tried as well, it is the node's. Nothing else is.
+        """
+        gap, facts = self.silence, self.hypervisor_facts
+        state = facts.value(GUEST) if facts else None
+        if gap is None or facts is None or state is None or state.status != "running":
+            return False
+        answer = facts.value(SSH_ANSWER)
+        if gap.reason == Silence.NO_BANNER:
+            return answer is not PortAnswer.BANNER
+        return gap.reason == Silence.TIMEOUT and answer in {PortAnswer.SILENT, PortAnswer.NO_ANSWER}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What is read from a host's kernel: identity, memory, processes, sockets, shared memory."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from fleetops.model.fact import Key
 
@@ -152,7 +153,18 @@ class Segment:
     age_s: float = 0.0
 
 
+class PortAnswer(StrEnum):
+    """What a host's SSH port said to somebody who tried it from elsewhere."""
+
+    BANNER = "banner"
+    SILENT = "silent"
+    NO_ANSWER = "no-answer"
+    REFUSED = "refused"
+    CLOSED = "closed"
+
+
 IDENTITY: Key[Identity] = Key("identity")
+SSH_ANSWER: Key[PortAnswer] = Key("ssh-answer")
 MEMORY: Key[Memory] = Key("memory")
 CGROUP: Key[CgroupMemory] = Key("cgroup")
 PROCESSES: Key[tuple[Process, ...]] = Key("processes")

@@ -27,9 +27,10 @@ from node_scenes import (
 )  # fmt: skip
 
 from fleetops.checks import all_checks, judge
-from fleetops.model.fact import Facts, Gap
+from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Observation, Severity
-from fleetops.model.gpu import GPUS, Gpus
+from fleetops.model.fleet import Guest
+from fleetops.model.gpu import GPUS, Gpus, LostGpu
 from fleetops.model.guest import GUEST, HOST_HOLDERS, TASKS, GuestState, HostHolder, Task
 from fleetops.model.machine import (
     CGROUP,
@@ -38,7 +39,9 @@ from fleetops.model.machine import (
     MEMORY,
     PROCESSES,
     SEGMENTS,
+    SSH_ANSWER,
     CgroupMemory,
+    PortAnswer,
     Segment,
     Thread,
 )  # fmt: skip
@@ -75,6 +78,28 @@ def guest(**fields):
     return {GUEST: GuestState(kind="lxc", id=174, **{"status": "running", **fields})}
 
 
+def silent(gap, **more):
+    """The same node, which says nothing at all."""
+    seen = observe(**more)
+    readings = dict.fromkeys(seen.node_facts.readings, gap)
+    return replace(seen, node_facts=Facts("node-174", 0.0, readings), services=())
+
+
+def unreached(why, reason):
+    return Missing(Gap.UNREACHABLE, why, reason=reason)
+
+
+NO_BANNER = unreached("node-174: it accepted the connection but sent no SSH banner within 10 s", "no-banner")
+LATE = unreached("node-174: no answer within 10 s", "timeout")
+REFUSED = unreached("10.1.230.174 port 22: connection refused", "refused")
+BARE = replace(NODE, hypervisor="", guest=None)
+IN_VM = replace(NODE, guest=Guest(kind="vm", id=174))
+GONE = LostGpu(
+    bdf="0000:17:00.0", said="Unable to determine the device handle for GPU 0000:17:00.0: Unknown Error"
+)
+LOST = replace(gpus(7), problems=(GONE.said,), lost=(GONE,))
+HANGS = Missing(Gap.TIMED_OUT, "driver unresponsive: nvidia-smi (pid 4242) in D for 340 s; no other is started beside it", reason="driver-unresponsive")  # fmt: skip
+MISMATCH = Missing(Gap.UNPARSABLE, "nvidia-smi could not ask the driver: Driver/library version mismatch", reason="driver-mismatch")  # fmt: skip
 SECOND_LAUNCHER = process(600, "python3", *COMMAND)
 ORPHANS = tuple(rank(number, ppid=1) for number in range(8))
 SPLIT = {**SERVING, HOLDERS: (*holders(*range(4130, 4138)), *holders(7000))}
@@ -104,7 +129,8 @@ FAILING = [
     ("gpu-wants-reset", idle(gpus=gpus(1, recovery_action="Replace")), UNKNOWN, "'Replace'): stop and ask a person"),
     ("gpu-wants-reboot", idle(gpus=gpus(1, recovery_action="Reboot")), CRITICAL, "(pve-01): GPU 0; a person does this"),
     ("gpu-count", idle(gpus=gpus(7)), CRITICAL, "7 of 8 GPUs answer"),
-    ("gpu-count", idle(gpus=replace(gpus(8), problems=("Unable to determine the device handle for GPU 0000:0B:00.0",))), CRITICAL, "nvidia-smi says: Unable to determine"),
+    ("gpu-count", idle(gpus=replace(gpus(8), problems=("the report breaks off after 8 GPUs",))), CRITICAL, "nvidia-smi says: the report breaks off"),
+    ("gpu-count", idle(gpus=replace(LOST, gpus=gpus(6).gpus)), CRITICAL, "6 of 8 GPUs answer"),
     ("gpu-count", idle(gpus=gpus(9)), WARNING, "9 GPUs answer, the inventory states 8"),
     ("gpu-failing", idle(gpus=gpus(1, failing=(("fan_speed", "ERR!"),))), CRITICAL, "GPU 0 at 0000:10:00.0: fan_speed reads 'ERR!'"),
     ("port-held", observe(facts={LISTENERS: (listener(),)}), CRITICAL, "port 30000 listens, and no process that is visible here owns it"),
@@ -118,6 +144,20 @@ FAILING = [
     ("memory-missing", idle(memory=memory(40)), CRITICAL, "405 GB are in no process's RSS"),
     ("guest-state", observe(on_hypervisor=guest(status="stopped")), CRITICAL, "pve-01 says that guest 174 (lxc) is stopped"),
     ("guest-locked", observe(on_hypervisor={**guest(lock="backup"), TASKS: (Task(upid="UPID:pve-01:1", type="vzdump", id="174"),)}), WARNING, "guest 174 is locked (backup) on pve-01; running: vzdump UPID:pve-01:1"),
+    ("gpu-lost", idle(gpus=LOST), CRITICAL, "device handle for GPU 0000:17:00.0: Unknown Error; 7 others answer; no reset reaches it: a person reboots or power-cycles pve-01"),
+    ("gpu-lost", idle(gpus=replace(LOST, gpus=(), listed=3)), CRITICAL, "3 others listed, of which nvidia-smi tells no more"),
+    ("gpu-lost", observe(profile=None, node=BARE, facts={GPUS: LOST}), CRITICAL, "power-cycles node-174"),
+    ("gpu-lost", observe(profile=None, node=IN_VM, facts={GPUS: LOST}), CRITICAL, "a stop and a start of the VM may bring it back"),
+    ("driver-unresponsive", idle(gpus=HANGS), CRITICAL, "nvidia-smi (pid 4242) in D for 340 s; no other is started beside it (on node-174)"),
+    ("driver-unresponsive", observe(profile=None, on_hypervisor={GPUS: HANGS}), CRITICAL, "(on pve-01)"),
+    ("driver-mismatch", idle(gpus=MISMATCH), CRITICAL, "on node-174: nvidia-smi could not ask the driver: Driver/library version mismatch; no reset helps"),
+    ("no-banner", silent(NO_BANNER), CRITICAL, "no SSH banner within 10 s; it is not down: TCP answers; see the guest on pve-01 (lxc 174), which says that it is running"),
+    ("no-banner", silent(NO_BANNER, on_hypervisor={SSH_ANSWER: PortAnswer.BANNER}), UNKNOWN, "pve-01 gets a banner"),
+    ("unreachable", silent(LATE), UNKNOWN, "no answer within 10 s; pve-01 says the guest is running"),
+    ("unreachable", silent(LATE, on_hypervisor={SSH_ANSWER: PortAnswer.NO_ANSWER}), CRITICAL, "no answer within 10 s; pve-01 says the guest is running"),
+    ("unreachable", silent(LATE, on_hypervisor={SSH_ANSWER: PortAnswer.CLOSED}), UNKNOWN, "no answer"),
+    ("unreachable", silent(LATE, on_hypervisor={SSH_ANSWER: PortAnswer.SILENT, **guest(status="stopped")}), UNKNOWN, "stopped"),
+    ("unreachable", silent(REFUSED, on_hypervisor={SSH_ANSWER: PortAnswer.SILENT}), UNKNOWN, "connection refused"),
     ("unreachable", observe(facts={}, profile=None), None, ""),
 ]  # fmt: skip
 
@@ -165,6 +205,7 @@ NEEDS = [
     ("gpu-wants-reset", GPUS),
     ("gpu-wants-reboot", GPUS),
     ("gpu-count", GPUS),
+    ("gpu-lost", GPUS),
     ("gpu-failing", GPUS),
     ("port-held", LISTENERS),
     ("port-held", PROCESSES),
@@ -192,7 +233,13 @@ def test_a_hypervisor_that_does_not_answer_leaves_the_guest_unknown(name):
 
 
 def test_every_check_has_a_failing_case_and_a_missing_fact():
-    told = {"guest-state", "guest-locked", "unreachable"} | {name for name, _ in NEEDS}
+    by_gap = {
+        "unreachable",
+        "no-banner",
+        "driver-unresponsive",
+        "driver-mismatch",
+    }  # the gap itself is what they tell
+    told = {"guest-state", "guest-locked"} | by_gap | {name for name, _ in NEEDS}
     assert told == set(CHECKS)
     assert {name for name, *_ in FAILING} == set(CHECKS)
 
@@ -228,24 +275,31 @@ def test_memory_that_is_a_little_below_idle_is_back():
 # All together.
 
 
-def silent(**more):
-    gap = missing(Gap.UNREACHABLE, "10.1.230.174 port 22: connection refused")
-    seen = observe(**more)
-    readings = dict.fromkeys(seen.node_facts.readings, gap)
-    return replace(seen, node_facts=Facts("node-174", 0.0, readings), services=())
-
-
 def test_a_node_that_does_not_answer_is_said_so_once():
-    (finding,) = judge(silent())
+    (finding,) = judge(silent(REFUSED))
     assert (finding.check, finding.severity) == ("unreachable", UNKNOWN)
     assert "connection refused; pve-01 says the guest is running" in finding.evidence
 
 
 def test_what_the_hypervisor_says_of_a_silent_node_stays():
-    found = judge(silent(on_hypervisor=guest(status="stopped")))
+    found = judge(silent(REFUSED, on_hypervisor=guest(status="stopped")))
     assert [one.check for one in found] == ["guest-state", "unreachable"]
-    both = judge(silent(on_hypervisor={GUEST: missing(Gap.UNREACHABLE, "no route")}))
+    both = judge(silent(REFUSED, on_hypervisor={GUEST: missing(Gap.UNREACHABLE, "no route")}))
     assert [one.check for one in both] == ["guest-locked", "guest-state", "unreachable"]
+
+
+def test_a_node_without_a_banner_is_said_so_once():
+    (finding,) = judge(silent(NO_BANNER))
+    assert (finding.check, finding.severity) == ("no-banner", CRITICAL)
+    assert finding.next == "fleetops recover node-174 --dry-run"
+
+
+def test_a_lost_gpu_is_said_once():
+    found = judge(idle(gpus=LOST))
+    assert [one.check for one in found] == ["gpu-lost"]
+    reported = replace(gpus(8), gpus=(*gpus(7).gpus, gpu(7, failing=(("temperature", "GPU is lost"),))))
+    named = replace(reported, lost=(LostGpu(bdf=reported.gpus[7].bdf, said="GPU is lost"),))
+    assert [one.check for one in judge(idle(gpus=named))] == ["gpu-lost"]
 
 
 def test_a_node_of_which_nothing_was_read_is_unknown():
@@ -254,7 +308,7 @@ def test_a_node_of_which_nothing_was_read_is_unknown():
 
 
 def test_one_fact_that_came_makes_the_node_reachable():
-    partly = silent()
+    partly = silent(REFUSED)
     readings = {**partly.node_facts.readings, MEMORY.name: memory()}
     found = judge(replace(partly, node_facts=Facts("node-174", 0.0, readings)))
     assert "unreachable" not in [one.check for one in found]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fleetops.fleet.probe import ask_port, exit_code, probe_nodes, silence
+from fleetops.fleet.probe import ask_port, exit_code, probe_nodes
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import ConnectionLost, Unreachable
 from fleetops.model.exit import Exit
@@ -126,8 +126,8 @@ def test_a_node_that_does_not_answer_has_a_report(idle: Observation) -> None:
 
 def test_a_node_that_answered_in_part_is_not_silent() -> None:
     gone = Missing(Gap.UNREACHABLE, "no answer")
-    assert silence(Facts("node-174", 0.0, {"memory": gone, "gpus": gone})) == gone
-    assert silence(Facts("node-174", 0.0, {"memory": gone, "gpus": 8})) is None
+    assert Facts("node-174", 0.0, {"memory": gone, "gpus": gone}).silence == gone
+    assert Facts("node-174", 0.0, {"memory": gone, "gpus": 8}).silence is None
 
 
 def finding(severity: Severity) -> Finding:
