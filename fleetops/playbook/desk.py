@@ -49,7 +49,11 @@ class Tools:
 
 @dataclass
 class RunDesk:
-    """The runner's implementation of `steps.support.base.Desk`."""
+    """The runner's implementation of `steps.support.base.Desk`.
+
+    Attributes:
+        mute: the node was silent when the run began, and nothing has been changed since: it must still be.
+    """
 
     tools: Tools
     journal: Journal
@@ -61,6 +65,7 @@ class RunDesk:
     memo: dict[str, Any] = field(default_factory=dict)
     changes: int = 0
     locks: list[tuple[str, str]] = field(default_factory=list)
+    mute: bool = False
 
     @property
     def situation(self) -> Situation:
@@ -105,6 +110,8 @@ class RunDesk:
         for host, name in self.locks:
             confirm_lock(self.tools.session(host), name, self.journal.run_id)
         observation = self.look().observation
+        if self.mute and not observation.silence:
+            raise out_of_silence(observation.node.name)
         for name in self.guards:
             if why := refusal(name, observation):
                 raise Refused(
@@ -117,6 +124,7 @@ class RunDesk:
     def _make(self, action: Action) -> Outcome:
         entry = command_entry(action.host, action.command)
         self.changes += 1
+        self.mute = False
         self.journal.write("intent", self.tools.clock(), step=self.step, why=action.why, **entry)
         with held_back(self.tell):
             try:
@@ -212,6 +220,16 @@ class RunDesk:
             source=f"recorded {day}",
         )
         self.tools.store.record_baseline(self.current.node_name, self.tools.clock(), baseline)
+
+
+def out_of_silence(node: str) -> Refused:
+    """The refusal for a node that was silent when the plan was made, and is not any more."""
+    return Refused(
+        f"{node} answers again: the plan was made for a node that does not",
+        guard="changed",
+        host=node,
+        hint="run the same command again: it looks anew",
+    )
 
 
 def situate(past: Situation, observation: Observation) -> Situation:

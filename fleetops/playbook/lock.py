@@ -115,13 +115,15 @@ def _ticks(pid: int) -> int:
 
 
 def take_lock(session: Session, name: str, owner: Owner, lease_s: int = LEAST_LEASE_S) -> None:
-    """Take the lock `name` on the session's host. Raises Refused (guard `lock`) naming the holder."""
+    """Take the lock `name` on the session's host, or keep it where this run has it. Raises Refused naming the holder."""
     outcome = session.run(_take(name, owner, lease_s))
     if outcome.ok:
         return
     if outcome.status != _HELD:
         raise FleetopsError(f"cannot take the lock on {session.host}: {outcome.said}", host=session.host)
     holder, since_s, lapsed = _holder(outcome)
+    if holder and holder.run_id == owner.run_id and not lapsed:
+        return
     if lapsed and holder:
         session.run(_drop(name, holder.run_id))
         outcome = session.run(_take(name, owner, lease_s))

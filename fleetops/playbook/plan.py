@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from fleetops.model.errors import Refused
+from fleetops.model.fleet import Node
 from fleetops.model.guest import GUESTS
 from fleetops.model.plan import Plan, PlannedStep
 from fleetops.model.sizing import Budget
@@ -44,11 +45,45 @@ def _budget(book: Playbook, situation: Situation) -> Budget | None:
 
 def _planned_in_order(book: Playbook, situation: Situation) -> tuple[PlannedStep, ...]:
     planned: list[PlannedStep] = []
-    for entry in book.entries:
-        planned.append(_planned(entry, situation))
+    for number, entry in enumerate(book.entries, 1):
+        planned.append(_in_silence(book, number, _planned(entry, situation), situation))
         if all_steps()[entry.step].ends_service:
             situation = replace(situation, service_ends_before=True)
     return tuple(planned)
+
+
+NO_SIGNAL = "no signal reaches it: SSH is silent"
+
+
+def is_out_of_reach(book: Playbook, number: int, situation: Situation) -> bool:
+    """Whether the book's step of that number can do nothing for a silent node, and a later one will bring it back."""
+    if situation.observation.silence is None or _silent_too(book.entries[number - 1]):
+        return False
+    return any(all_steps()[entry.step].powers for entry in book.entries[number:])
+
+
+def _silent_too(entry: Entry) -> bool:
+    step = all_steps()[entry.step]
+    return step.powers or step.without_node
+
+
+def _in_silence(book: Playbook, number: int, planned: PlannedStep, situation: Situation) -> PlannedStep:
+    """The step as it stands for a node that does not answer: not before it is back, and then from what is read there."""
+    if situation.observation.silence is None or _silent_too(book.entries[number - 1]):
+        return planned
+    as_is = replace(planned, detail="", actions=(), blocked="", guard="", mend="", condition="", skip="")
+    if is_out_of_reach(book, number, situation):
+        return replace(as_is, skip=NO_SIGNAL)
+    return replace(as_is, condition="once the node is back, by what is read there then")
+
+
+def guards_of(step: Step, node: Node) -> tuple[str, ...]:
+    """The guards that must hold for a step on this node, each once. Raises Refused for a kind of node not known."""
+    guards = step.guards
+    if step.acts_outside:
+        platform = platform_of(node)
+        guards = (*guards, *(platform.power_guards if step.powers else platform.guards))
+    return tuple(dict.fromkeys(guards))
 
 
 def _planned(entry: Entry, situation: Situation) -> PlannedStep:
@@ -66,17 +101,15 @@ def _planned(entry: Entry, situation: Situation) -> PlannedStep:
 
 
 def _first_refusal(step: Step, situation: Situation) -> tuple[str, str]:
-    guards = step.guards
-    if step.platform_guards:
-        guards = (*guards, *platform_of(situation.observation.node).guards)
-    reasons = ((name, refusal(name, situation.observation)) for name in dict.fromkeys(guards))
+    guards = guards_of(step, situation.observation.node)
+    reasons = ((name, refusal(name, situation.observation)) for name in guards)
     return next(((name, why) for name, why in reasons if why), ("", ""))
 
 
 def _touches(book: Playbook, situation: Situation) -> str:
     """The blast radius in words: the node, and its GPUs on the hypervisor where a step may go there."""
     node = situation.observation.node
-    reaches_up = any(all_steps()[entry.step].platform_guards for entry in book.entries)
+    reaches_up = any(all_steps()[entry.step].acts_outside for entry in book.entries)
     gpus = f" and its {node.gpus} GPUs" if node.gpus else " and its GPUs"
     return f"{node.name}{gpus} on {node.hypervisor}" if reaches_up and node.hypervisor else node.name
 

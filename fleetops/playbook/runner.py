@@ -9,10 +9,10 @@ from fleetops.model.errors import FleetopsError, Refused, StepFailed
 from fleetops.model.event import StepEnded, StepStarted, StepStatus
 from fleetops.model.finding import Severity
 from fleetops.model.record import ReclaimRow, Result
-from fleetops.platforms import platform_of
 from fleetops.playbook.book import Entry, Playbook
-from fleetops.playbook.desk import RunDesk
+from fleetops.playbook.desk import RunDesk, out_of_silence
 from fleetops.playbook.lock import LEAST_LEASE_S, Owner, release_lock, take_lock
+from fleetops.playbook.plan import NO_SIGNAL, guards_of, is_out_of_reach
 from fleetops.steps import all_steps
 from fleetops.steps.support.agreed import started_again
 from fleetops.steps.support.base import Skip, Step
@@ -45,7 +45,7 @@ class Runner:
     def _outcome(self, node: str) -> tuple[str, FleetopsError | None]:
         """How the steps ended, the operator's interruption included."""
         try:
-            self._lock(node, NODE_LOCK)
+            self._lock_first(node)
             self._must_be_as_planned()
             for number, entry in enumerate(self.book.entries, 1):
                 self._step(number, entry)
@@ -69,9 +69,10 @@ class Runner:
     def _must_be_as_planned(self) -> None:
         """Between the plan and the lock somebody else may have been here: what has come since was never agreed to."""
         planned = {(one.pid, one.start_ticks) for one in self.desk.current.attribution.processes}
-        new = [
-            one for one in self.desk.look().attribution.living if (one.pid, one.start_ticks) not in planned
-        ]
+        now = self.desk.look()
+        if self.desk.mute and not now.observation.silence:
+            raise out_of_silence(now.node_name)
+        new = [one for one in now.attribution.living if (one.pid, one.start_ticks) not in planned]
         if new:
             node = self.desk.current.node_name
             raise Refused(
@@ -94,7 +95,7 @@ class Runner:
         status: StepStatus = "failed"
         detail = "interrupted"
         try:
-            status, detail = self._attempt(step, entry)
+            status, detail = self._attempt(step, entry, number)
         except FleetopsError as error:
             status, detail = ("refused" if isinstance(error, Refused) else "failed"), error.message
             # A failed rung may be followed by the next one; a guard's refusal always ends the run.
@@ -114,17 +115,34 @@ class Runner:
                 )
             )
 
-    def _attempt(self, step: Step, entry: Entry) -> tuple[StepStatus, str]:
+    def _attempt(self, step: Step, entry: Entry, number: int) -> tuple[StepStatus, str]:
+        if is_out_of_reach(self.book, number, self.desk.current):
+            return "skipped", NO_SIGNAL
         if entry.when and not self.desk.look().has(*entry.when):
             return "skipped", self._why_not(entry)
         self._lock_for(step)
         try:
-            detail = step.run(self.desk, step.settle(entry.options))
+            detail = self._run_step(step, entry)
         except Skip as skip:
             return "skipped", str(skip)
         if entry.until:
             self._await(entry, step)
         return "done", detail
+
+    def _run_step(self, step: Step, entry: Entry) -> str:
+        """The node's own lock goes with its power: meanwhile the hypervisor's protects it, and it is taken anew after."""
+        options, node = step.settle(entry.options), self.desk.current.node_name
+        if not step.powers:
+            return step.run(self.desk, options)
+        own = [lock for lock in self.desk.locks if lock == (node, NODE_LOCK)]
+        self.desk.locks = [lock for lock in self.desk.locks if lock not in own]
+        try:
+            detail = step.run(self.desk, options)
+        except BaseException:
+            self.desk.locks += own
+            raise
+        self._lock(node, NODE_LOCK)
+        return detail
 
     def _must_stay_down(self) -> None:
         """Something that starts the service again (a loop, a unit) would undo every further step: it is named at once."""
@@ -165,15 +183,22 @@ class Runner:
         return reclaim_rows(self.desk.current.before, self.desk.look().observation)
 
     def _guards(self, step: Step) -> tuple[str, ...]:
-        if not step.platform_guards:
-            return step.guards
-        return tuple(dict.fromkeys((*step.guards, *platform_of(self.desk.current.observation.node).guards)))
+        return guards_of(step, self.desk.current.observation.node)
 
     def _lock_for(self, step: Step) -> None:
         """A step that acts on the hypervisor needs its lock as well: one recovery per Proxmox host at a time."""
         host = self.desk.current.observation.node.hypervisor
-        if step.platform_guards and host and (host, HYPERVISOR_LOCK) not in self.desk.locks:
+        if step.acts_outside and host and (host, HYPERVISOR_LOCK) not in self.desk.locks:
             self._lock(host, HYPERVISOR_LOCK)
+
+    def _lock_first(self, node: str) -> None:
+        """The node's lock; of a node that does not answer its hypervisor's, until the node is back."""
+        observation = self.desk.current.observation
+        self.desk.mute = observation.silence is not None
+        if self.desk.mute and observation.hypervisor:
+            self._lock(observation.hypervisor.name, HYPERVISOR_LOCK)
+        else:
+            self._lock(node, NODE_LOCK)
 
     def _lock(self, host: str, name: str) -> None:
         owner = Owner.this_process(self.desk.journal.run_id)

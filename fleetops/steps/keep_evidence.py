@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from fleetops.engines.attribution import attribute
+from fleetops.facts import gpus
 from fleetops.model.command import Command, Outcome, shell
 from fleetops.model.engine import SERVICE_RECORDS
 from fleetops.model.errors import FleetopsError
@@ -35,19 +36,24 @@ true
 """
 
 
+_THREADS = ("ps", "-eLo", "pid,ppid,pgid,sid,tid,stat,lstart,rss,comm,wchan:20,args", "-ww")
+_GPUS = gpus.ask("-q", root=True, limit_bytes=_LIMIT)
+
+
 def _reads(observation: Observation) -> list[tuple[str, Action]]:
-    """What is kept: a file name in the run's folder, and where it comes from."""
+    """What is kept: a file name in the run's folder, and where it comes from. A node that is silent gives nothing."""
+    reads = [*([] if observation.silence else _of_node(observation)), *_of_hypervisor(observation)]
+    return [(name, Action(host=where, command=command, why=f"keep {name}")) for name, where, command in reads]
+
+
+def _of_node(observation: Observation) -> list[tuple[str, str, Command]]:
     node = observation.node.name
     pids = [str(process.pid) for process in attribute(observation).processes]
     logs = [record.log for record in observation.node_facts.value(SERVICE_RECORDS) or ()]
-    reads = [
-        (
-            "processes.txt",
-            node,
-            _read("ps", "-eLo", "pid,ppid,pgid,sid,tid,stat,lstart,rss,comm,wchan:20,args", "-ww"),
-        ),
+    return [
+        ("processes.txt", node, _read(*_THREADS)),
         ("kernel.log", node, _read("dmesg", "-T")),
-        ("gpus.txt", node, _read("nvidia-smi", "-q")),
+        ("gpus.txt", node, _GPUS),
         ("stacks.txt", node, shell(_STACKS, *pids, name="fleetops-stacks", root=True, limit_bytes=_LIMIT)),
         ("engine.log", node, shell(_LOGS, *pids, name="fleetops-logs", root=True, limit_bytes=_LIMIT)),
         *(
@@ -55,11 +61,19 @@ def _reads(observation: Observation) -> list[tuple[str, Action]]:
             for number, log in enumerate(logs, 1)
         ),
     ]
-    if observation.hypervisor:
-        host = observation.hypervisor.name
-        reads.append((f"kernel-{host}.log", host, _read("dmesg", "-T")))
-        reads.append((f"gpus-{host}.txt", host, _read("nvidia-smi", "-q")))
-    return [(name, Action(host=where, command=command, why=f"keep {name}")) for name, where, command in reads]
+
+
+def _of_hypervisor(observation: Observation) -> list[tuple[str, str, Command]]:
+    """Of a container its host sees the processes as well: all that there is of one that is silent."""
+    if observation.hypervisor is None:
+        return []
+    host, guest = observation.hypervisor.name, observation.node.guest
+    reads = [(f"kernel-{host}.log", host, _read("dmesg", "-T"))]
+    if guest and guest.kind == "lxc":
+        reads.append((f"gpus-{host}.txt", host, _GPUS))
+    if observation.silence:
+        reads.append((f"processes-{host}.txt", host, _read(*_THREADS)))
+    return reads
 
 
 def _read(*argv: str) -> Command:
@@ -73,7 +87,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
         step="keep-evidence",
         title="keep evidence",
         host=situation.node_name,
-        detail="engine log, kernel log, process table, stacks",
+        detail=_described(situation.observation),
         actions=tuple(action for _, action in reads),
     )
 
@@ -94,6 +108,12 @@ def run(desk: Desk, _options: Options) -> str:
     return f"{len(kept)} kept" + (f"; not to be had: {_few(missing)}" if missing else "")
 
 
+def _described(observation: Observation) -> str:
+    if observation.silence:
+        return f"what {observation.node.hypervisor} sees: kernel log, process table"
+    return "engine log, kernel log, process table, stacks"
+
+
 def _why_empty(outcome: Outcome) -> str:
     return "empty" if outcome.ok else outcome.said
 
@@ -107,4 +127,5 @@ STEP = Step(
     summary="before the first signal: engine log, kernel logs, process table and stacks into the run's folder",
     plan=plan,
     run=run,
+    without_node=True,
 )

@@ -167,6 +167,9 @@ class Step:
         guards: names of the guards that must hold, checked before each of its changes.
         plan: what it would do, from the present facts; pure.
         platform_guards: the guards of the node's platform hold for it too.
+        powers: it switches the node's power: the platform's power guards hold for it, what the node's own lock protects ends
+            with it, and it brings back a node that does not answer.
+        without_node: it has something to do while the node does not answer.
         ends_service: after it, the service's processes are gone.
         relaunches: part of bringing the service up again, left out by `--no-relaunch`.
         run: do it; returns what was seen, in a few words. Raises StepFailed or Refused. Raises Skip when not needed.
@@ -178,9 +181,16 @@ class Step:
     run: Callable[[Desk, Options], str]
     guards: tuple[str, ...] = ()
     platform_guards: bool = False
+    powers: bool = False
+    without_node: bool = False
     ends_service: bool = False
     relaunches: bool = False
     options: Mapping[str, OptionSpec] = field(default_factory=dict)
+
+    @property
+    def acts_outside(self) -> bool:
+        """It may act on the node's hypervisor."""
+        return self.platform_guards or self.powers
 
     def settle(self, given: Mapping[str, Any]) -> Options:
         """The options with defaults filled in. Raises UsageError for one it does not know."""
