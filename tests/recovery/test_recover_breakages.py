@@ -92,25 +92,49 @@ while true; do
     sleep 0.2
 done
 END
-setsid sh -c 'echo $$ > /root/serve.pid; exec sh /root/serve.sh' > /dev/null 2>&1 < /dev/null &
 """
+STARTED_BY = {
+    "sh": "setsid sh /root/serve.sh > /dev/null 2>&1 < /dev/null &",
+    "tmux": "tmux new-session -d -s work 'trap : HUP; exec sh /root/serve.sh'",
+}
 
 
 @pytest.fixture
-def restarted_by_a_loop(fleet):
+def restarted_by_a_loop(fleet, request):
     BrokenNode(fleet.lab.folder, "node-174").clear()
-    fleet.run("node-174", "sh", "-c", LOOP)
+    fleet.run("node-174", "sh", "-c", LOOP + STARTED_BY[request.param])
     for _ in range(100):
         if [len(service.ranks) for service in fleet.look().services] == [8]:
             break
         time.sleep(0.1)
     yield
-    fleet.run("node-174", "sh", "-c", "kill $(cat /root/serve.pid)")
+    fleet.run("node-174", "sh", "-c", "pkill -f '[s]erve.sh' || true")
     BrokenNode(fleet.lab.folder, "node-174").clear()
 
 
-def test_what_starts_a_service_again_is_named_at_once(fleet, restarted_by_a_loop):
+@pytest.mark.parametrize("restarted_by_a_loop", ["sh"], indirect=True)
+def test_a_loop_is_ended_first_and_the_service_stays_down(fleet, restarted_by_a_loop):
     ran = fleet.fleetops("kill", "node-174", "--yes", "--json")
-    assert ran.status == 4, ran
-    assert "has been started again by pid" in ran.json["why"]
-    assert "serve.sh" in ran.json["why"]
+    assert ran.status == 0, ran
+    signals = [change[5:] for change in fleet.changes(ran.json) if "fleetops-signal" in change]
+    assert signals[0][0] == "TERM"
+    assert len(signals[0]) == 2, "the shell alone, before anything of the service"
+    table = fleet.look().node_facts.readings["processes"]
+    assert not [one for one in table if "serve.sh" in one.title or "sglang" in one.title]
+
+
+@pytest.mark.parametrize("restarted_by_a_loop", ["tmux"], indirect=True)
+def test_a_service_that_a_loop_keeps_is_relaunched_without_it(fleet, restarted_by_a_loop):
+    # Whole and serving it would be left alone: one of its ranks is dead, and the launcher hangs.
+    [service] = fleet.look().services
+    fleet.run("node-174", "kill", "-STOP", str(service.launcher.pid))
+    fleet.run("node-174", "kill", "-KILL", str(service.ranks[0].process.pid))
+    planned = fleet.fleetops("recover", "node-174", "--dry-run")
+    assert "sh /root/serve.sh" in planned.stdout, planned
+    assert "tmux session work" in planned.stdout
+    ran = fleet.fleetops("recover", "node-174", "--yes", "--json")
+    assert ran.status == 0, ran
+    [service] = fleet.look().services
+    assert len(service.ranks) == 8
+    assert fleet.generates()
+    assert not [one for one in fleet.look().node_facts.readings["processes"] if "serve.sh" in one.title]
