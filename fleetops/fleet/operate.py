@@ -11,10 +11,10 @@ from fleetops.fleet.health import judge_health
 from fleetops.fleet.observe import observe
 from fleetops.fleet.prove import explain_with, prove
 from fleetops.fleet.read import Sessions
+from fleetops.fleet.silent import must_be_recoverable
 from fleetops.model.command import Command, Outcome
-from fleetops.model.errors import Unreachable
 from fleetops.model.event import Sink
-from fleetops.model.fact import Gap, Missing
+from fleetops.model.fact import Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Inventory, Node, Profile
 from fleetops.model.machine import IDENTITY
@@ -87,18 +87,16 @@ class Operation:
     def prepare(self) -> tuple[Plan, Situation]:
         """Look, prove what a launch rests on, and plan; a service that is well needs no proof.
 
-        Raises Unreachable where the node does not answer: unknown is no reason to act.
+        Raises Unreachable where the node does not answer and nothing shows that it is the node itself that hangs, or
+        that the guest is the node: unknown is no reason to act.
         """
         observation = self.look()
         identity = observation.node_facts.get(IDENTITY)
-        if isinstance(identity, Missing) and identity.gap is Gap.UNREACHABLE:
-            raise Unreachable(
-                f"{self.node.name} could not be looked at: {identity.why}",
-                host=self.node.name,
-                hint=identity.hint
-                or f"nothing was changed; fleetops probe {self.node.name} asks its hypervisor too",
-            )
-        if not isinstance(identity, Missing) and identity.machine_id and not refusal("identity", observation):
+        if observation.silence:
+            must_be_recoverable(observation, self.book)
+        elif (
+            not isinstance(identity, Missing) and identity.machine_id and not refusal("identity", observation)
+        ):
             self.store.record_machine_id(self.node.name, identity.machine_id, self.clock())
         situation = Situation(
             inventory=self.inventory,
@@ -112,7 +110,8 @@ class Operation:
         if self.book.name == "recover":
             health = judge_health(situation, self.sessions)
             well, situation = health.well, health.situation
-        if not well and self.profile and any(entry.step == "prove" for entry in self.book.entries):
+        proves = any(entry.step == "prove" for entry in self.book.entries) and not observation.silence
+        if not well and self.profile and proves:
             situation = self.prove(situation)
         return replace(make_plan(self.book, situation), healthy=well), situation
 

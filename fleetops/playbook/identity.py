@@ -1,6 +1,5 @@
 """Is the machine that a change would reach the one that is meant? From the node's own word, and its hypervisor's."""
 
-from fleetops.model.fact import Gap, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.guest import AGENT, GUEST
 from fleetops.model.machine import IDENTITY
@@ -8,10 +7,9 @@ from fleetops.platforms.support.known import known, on_hypervisor
 
 
 def identity(observation: Observation) -> str:
-    """Machine-id, guest id and name agree. A node that does not answer is judged by what its hypervisor sees of it."""
+    """Machine-id, guest id and name agree. A guest that runs and is silent is judged by what its hypervisor sees of it."""
     node = observation.node
-    seen = observation.node_facts.get(IDENTITY)
-    if isinstance(seen, Missing) and seen.gap is Gap.UNREACHABLE and node.guest:
+    if observation.is_mute:
         return _silent(observation)
     told = known(observation.node_facts, IDENTITY, "its identity", "identity")
     if node.machine_id and told.machine_id != node.machine_id:
