@@ -9,7 +9,7 @@ from fleetops.lab.driver import create
 from fleetops.lab.fleet import LabHost, gpus_of, guests_of
 from fleetops.lab.kernel import MemoryUse, cgroup, meminfo
 from fleetops.lab.paths import Layout
-from fleetops.lab.root import ENGINE_SOURCE, MODELS
+from fleetops.lab.root import ENGINE_SOURCE, MODELS, VLLM_SOURCE
 from fleetops.lab.spec import LIBRARY, PACKAGE, RUN, SHARE, TOOLS, HostSpec, write_spec
 
 TOOLS_EVERYWHERE = {"dmesg": "dmesg"}
@@ -46,7 +46,7 @@ sys.exit(main())
 # What pip installs beside the engine's package.
 _ENGINE_SCRIPT = """#!/usr/bin/env python3
 import sys
-from sglang.cli.main import main
+from {module} import main
 sys.exit(main())
 """
 # What the neighbour runs, as its profile `small` would: no incident and no recovery next door may disturb it.
@@ -97,6 +97,8 @@ def _write_system(disk: Path, host: LabHost) -> None:
     if host.engine:
         (disk / ENGINE_SOURCE).mkdir(parents=True)
         (disk / MODELS).mkdir()
+    if host.vllm:
+        (disk / VLLM_SOURCE).mkdir(parents=True)
     if host.name == "node-174":
         (disk / "root/bystander.py").write_text(_BYSTANDER)
     for name, text in _system_files(host).items():
@@ -187,9 +189,11 @@ def _write_tools(disk: Path, host: LabHost) -> None:
     for name, module in tools.items():
         (programs / name).write_text(_PROGRAM.format(python=TOOLS / "bin/python3", module=module))
         (programs / name).chmod(0o755)
-    if host.engine:
-        (programs / "sglang").write_text(_ENGINE_SCRIPT)
-        (programs / "sglang").chmod(0o755)
+    scripts = {"sglang": "sglang.cli.main"} if host.engine else {}
+    scripts |= {"vllm": "vllm.entrypoints.cli.main"} if host.vllm else {}
+    for name, module in scripts.items():
+        (programs / name).write_text(_ENGINE_SCRIPT.format(module=module))
+        (programs / name).chmod(0o755)
 
 
 def _write_proxmox(disk: Path, host: LabHost) -> None:

@@ -26,7 +26,7 @@ class LabHost:
         minors: its GPUs; of a container: those of its hypervisor's.
         total_bytes: MemTotal.
         idle_bytes: MemAvailable while nothing runs.
-        engine: whether the engine's source lies on it.
+        engine: whether SGLang's source lies on it; vllm: whether vLLM's does, too.
     """
 
     name: str
@@ -37,6 +37,7 @@ class LabHost:
     hypervisor: str = ""
     guest_id: int | None = None
     engine: bool = False
+    vllm: bool = False
     profile: str = ""
     rack: str = ""
     address: str = "127.0.0.1"
@@ -106,6 +107,7 @@ FLEET: tuple[LabHost, ...] = (
         idle_bytes=252 * GB,
         minors=(0, 1),
         engine=True,
+        vllm=True,
         profile="small",
         rack="b",
     ),

@@ -69,6 +69,20 @@ profiles:
     host-memory: {reserve: 8 GB, floor: 4 GB}
     ready-deadline: 90s
     watch: 2s
+
+  # vLLM, which lies on node-190 beside SGLang: 40 GiB of its KV cache are on the host, over both ranks.
+  vllm-small:
+    engine: vllm
+    model: /models/small
+    ranks: 2                            # becomes --tensor-parallel-size 2
+    port: 8000
+    command: [python3]                  # `-m vllm.entrypoints.cli.main serve MODEL` and the flags follow
+    flags:
+      gpu-memory-utilization: 0.88
+      kv-offloading-size: {value: 40, unit: GiB, scope: total}
+    host-memory: {reserve: 8 GB, floor: 4 GB}
+    ready-deadline: 90s
+    watch: 2s
 """
 
 

@@ -17,6 +17,7 @@ LINKS = {
 }
 DRIVER_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 ENGINE_SOURCE = "root/sglang/python"
+VLLM_SOURCE = "root/vllm"
 MODELS = "models"
 PRISTINE_PROC = "run/lab/proc"
 
@@ -50,7 +51,7 @@ def _show_system(root: Path, spec: HostSpec) -> None:
     linux.bind(spec.share, _folder(_below(root, SHARE)), read_only=True)
     for number, disk in spec.guests.items():
         linux.bind(disk, _folder(root / "var/lib/lxc" / number / "rootfs"))
-    for shared, shown in (("engine/sglang", ENGINE_SOURCE), ("models", MODELS)):
+    for shared, shown in (("engine/sglang", ENGINE_SOURCE), ("engine/vllm", VLLM_SOURCE), ("models", MODELS)):
         if (root / shown).exists():
             linux.bind(Path(spec.share, shared), root / shown, read_only=True)
 

@@ -17,6 +17,7 @@ from fleetops.model.errors import FleetopsError
 from fleetops.store.cache import cache_folder
 
 VERSION = "0.5.9"
+VLLM_VERSION = "0.32.0"
 _STAND_IN = Path(__file__).parent / "standin"
 _TREE = "engine/tree.json"
 
@@ -31,13 +32,14 @@ class EngineTree:
 
 
 def provide(share: Path, environ: Mapping[str, str]) -> EngineTree:
-    """Fill what all hosts of a lab share: the engine's source (`engine/sglang`) and the models (`models`).
+    """Fill what all hosts of a lab share: the engines' source (`engine/sglang`, `engine/vllm`) and the models (`models`).
 
     Everything becomes readable for the lab's own uid, whoever calls. `read_tree` tells later what it was.
     """
     before = os.umask(0o022)
     try:
         tree = provide_engine(share / "engine/sglang", environ)
+        provide_vllm(share / "engine/vllm", environ)
         write_models(share / "models")
         (share / _TREE).write_text(json.dumps(asdict(tree)) + "\n")
     finally:
@@ -58,8 +60,23 @@ def provide_engine(target: Path, environ: Mapping[str, str]) -> EngineTree:
     except FleetopsError as error:
         _write_stand_in(target)
         return EngineTree(VERSION, real=False, note=error.message)
-    shutil.copytree(real, target, copy_function=_link_or_copy, dirs_exist_ok=True)
+    _copy(real, target)
     return EngineTree(VERSION, real=True)
+
+
+def provide_vllm(target: Path, environ: Mapping[str, str]) -> None:
+    """The same of vLLM, as a node's `/root/vllm`. Its wheel is large (400 MB): a release counts where it is kept already."""
+    target.mkdir(parents=True, exist_ok=True)
+    cache = cache_folder(environ)
+    kept = cache / "releases" / f"vllm-{VLLM_VERSION}" if cache else None
+    if kept and kept.is_dir():
+        _copy(kept, target)
+    else:
+        _write_stand_in(target, "vllm")
+
+
+def _copy(real: Path, target: Path) -> None:
+    shutil.copytree(real, target, copy_function=_link_or_copy, dirs_exist_ok=True)
 
 
 def _release(environ: Mapping[str, str]) -> Path:
@@ -77,9 +94,10 @@ def _link_or_copy(source: str, target: str) -> None:
         shutil.copyfile(source, target)
 
 
-def _write_stand_in(target: Path) -> None:
+def _write_stand_in(target: Path, engine: str = "sglang") -> None:
     """Files of the stand-in tree are kept as text, so that nothing takes them for this project's own modules."""
-    for source in sorted(_STAND_IN.rglob("*.txt")):
+    parts = (folder for folder in _STAND_IN.iterdir() if folder.name.startswith(engine))
+    for source in sorted(path for part in parts for path in part.rglob("*.txt")):
         place = target / source.relative_to(_STAND_IN).with_suffix("")
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, place)

@@ -10,7 +10,7 @@ from pathlib import Path
 from fleetops.lab.breakages import all_breakages
 from fleetops.lab.breakages.host_faults import mend
 from fleetops.lab.control import run_in
-from fleetops.lab.engine.care import Seen
+from fleetops.lab.engine.care import TITLES, Seen
 from fleetops.lab.fleet import LabHost, lab_host
 from fleetops.lab.spec import LIBRARY
 from fleetops.model.errors import FleetopsError
@@ -167,4 +167,4 @@ def ghosts(seen: Sequence[Seen]) -> list[Seen]:
 
 def launchers(seen: Sequence[Seen]) -> list[Seen]:
     """The processes that were typed."""
-    return [each for each in seen if not each.comm.startswith("sglang::")]
+    return [each for each in seen if not each.comm.startswith(TITLES)]

@@ -20,6 +20,9 @@ from fleetops.lab.engine import kernel, traces
 from fleetops.lab.engine.places import Places, places
 
 _SEGMENTS = ("nccl-*", "psm_*", "sgl_shm_*")
+TITLES = ("sglang::", "VLLM::")
+_RANKS = ("sglang::schedul", "VLLM::Worker")
+_MODULES = {b"sglang.launch_server", b"vllm.entrypoints.cli.main", b"vllm.entrypoints.openai.api_server"}
 _GONE_S = 10.0
 _LOOK_S = 0.1
 
@@ -36,8 +39,8 @@ class Seen:
 
     @property
     def is_rank(self) -> bool:
-        """A scheduler process, dead or alive."""
-        return self.comm.startswith("sglang::schedul")
+        """A scheduler or worker process, dead or alive."""
+        return self.comm.startswith(_RANKS)
 
 
 def look() -> list[Seen]:
@@ -119,16 +122,17 @@ def _see(process: Path) -> Seen | None:
     name, _, rest = (process / "stat").read_text().partition("(")[2].rpartition(")")
     fields = rest.split()
     launches = _is_launch((process / "cmdline").read_bytes().split(b"\0"))
-    if not (launches or name.startswith("sglang::")) or int(process.name) == os.getpid():
+    if not (launches or name.startswith(TITLES)) or int(process.name) == os.getpid():
         return None
     threads = sum(_lives(task) for task in (process / "task").iterdir())
     return Seen(int(process.name), int(fields[1]), fields[0], threads, name)
 
 
 def _is_launch(argv: list[bytes]) -> bool:
-    """`python3 -m sglang.launch_server ...`, or `.../sglang serve ...`."""
-    return b"sglang.launch_server" in argv or any(
-        program.endswith(b"/sglang") and argument == b"serve" for program, argument in pairwise(argv)
+    """`python3 -m sglang.launch_server ...`, or `.../sglang serve ...`, and vLLM's likewise."""
+    return not _MODULES.isdisjoint(argv) or any(
+        program.endswith((b"/sglang", b"/vllm")) and argument == b"serve"
+        for program, argument in pairwise(argv)
     )
 
 

@@ -1,6 +1,7 @@
-"""Put the lab's stand-in in the place of SGLang, and only there: `python3 -m sglang.launch_server`, `sglang serve`.
+"""Put the lab's stand-ins in the place of SGLang and vLLM, and only there: where one of their servers is started.
 
-For every other Python program SGLang lies here as an editable installation: its source folder is on the path.
+For every other Python program they lie here as editable installations: their source folders are on the path. A virtual
+environment brings its own engine: nothing is put in its place.
 """
 
 import sys
@@ -9,26 +10,33 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
 
-_ENGINE_SOURCE = "/root/sglang/python"
+_ENGINE_SOURCES = ("/root/sglang/python", "/root/vllm")
 _LIBRARY = "/opt/fleetops-lab/lib"
+_MODULES = ("sglang.launch_server", "vllm.entrypoints.cli.main", "vllm.entrypoints.openai.api_server")
+_SCRIPTS = ("sglang", "vllm")
 
 
 class _Redirect(MetaPathFinder):
-    """Answers for the package `sglang` with the stand-in's."""
+    """Answers for one package with its stand-in."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
 
     def find_spec(self, fullname: str, _path: object = None, _target: object = None, /) -> ModuleSpec | None:
-        if fullname != "sglang":
+        if fullname != self._package:
             return None
-        folder = Path(__file__).resolve().parent / "_sglang"
+        folder = Path(__file__).resolve().parent / f"_{fullname}"
         return spec_from_file_location(
             fullname, folder / "__init__.py", submodule_search_locations=[str(folder)]
         )
 
 
-def _starts_engine(argv: list[str]) -> bool:
-    if "-m" in argv[:-1] and argv[argv.index("-m") + 1] == "sglang.launch_server":
-        return True
-    return len(argv) > 2 and Path(argv[1]).name == "sglang" and argv[2] == "serve"
+def _started_engine(argv: list[str]) -> str:
+    """The package whose server this command line starts; "" where it starts none."""
+    if "-m" in argv[:-1] and (module := argv[argv.index("-m") + 1]) in _MODULES:
+        return module.partition(".")[0]
+    is_script = len(argv) > 2 and Path(argv[1]).name in _SCRIPTS and argv[2] == "serve"
+    return Path(argv[1]).name if is_script else ""
 
 
 def _add_to_path(folder: str) -> None:
@@ -36,7 +44,9 @@ def _add_to_path(folder: str) -> None:
         sys.path.append(folder)
 
 
-_add_to_path(_ENGINE_SOURCE)
-if _starts_engine(sys.orig_argv):
-    _add_to_path(_LIBRARY)
-    sys.meta_path.insert(0, _Redirect())
+if sys.prefix == sys.base_prefix:
+    for _source in _ENGINE_SOURCES:
+        _add_to_path(_source)
+    if _engine := _started_engine(sys.orig_argv):
+        _add_to_path(_LIBRARY)
+        sys.meta_path.insert(0, _Redirect(_engine))
