@@ -13,13 +13,16 @@ from fleetops.source.transport import ProofCache, with_gaps, with_nearest
 EXIT_CODES = {"proven": Exit.FINE, "unproven": Exit.UNKNOWN, "no-such-flag": Exit.FINDINGS}
 """A verdict's exit code."""
 
+_LONGEST = 80
+
 
 def flag_name(text: str) -> str:
     """`--hicache-size`, `hicache-size` and `hicache_size` as the last. Raises UsageError for what names no flag."""
     name = text.strip().lstrip("-").replace("-", "_")
-    if not (name.isascii() and name.isidentifier()):
+    if not (name.isascii() and name.isidentifier()) or len(name) > _LONGEST:
         raise UsageError(
-            f"{text!r} names no flag", hint="write it as the engine does: --hicache-size, or hicache_size"
+            f"{text[:_LONGEST]!r}{f'... ({len(text):,} characters)' if len(text) > _LONGEST else ''} names no flag",
+            hint="write it as the engine does: --hicache-size, or hicache_size",
         )
     return name
 

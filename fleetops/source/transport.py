@@ -29,6 +29,8 @@ Files = dict[str, bytes]
 """Contents that have travelled already, from whichever node: sha256 in hex -> bytes."""
 
 _ROUNDS = 100
+# How much alike names must be to be meant: with a typing mistake, of another family, of the same.
+_SAME, _ALIKE, _KIN = 0.9, 0.7, 0.5
 _CHANGED = "the source changed while it was read, twice; read it again when nobody installs there"
 
 
@@ -153,6 +155,19 @@ def with_nearest(explained: Explanation, declared: Iterable[str]) -> Explanation
     """With the nearest flags that there are, where there is no such flag."""
     if explained.verdict != "no-such-flag":
         return explained
-    near = difflib.get_close_matches(explained.flag, sorted(declared), n=3, cutoff=0.7)
+    near = _nearest(explained.flag, declared)
     told = f"did you mean {' or '.join(near)}?" if near else "no flag has a name like that"
     return replace(explained, notes=(*explained.notes, told))
+
+
+def _nearest(flag: str, declared: Iterable[str]) -> list[str]:
+    """At most three: what is almost the same if there is such a name, else those of its family (`hicache_`) first."""
+    plain, family = flag.lower().replace("_", ""), flag.lower().partition("_")[0]
+    found: dict[str, tuple[bool, float]] = {}
+    for name in sorted({*declared} - {flag}):
+        alike = difflib.SequenceMatcher(None, plain, name.lower().replace("_", "")).ratio()
+        related = name.partition("_")[0] == family
+        if alike >= (_KIN if related else _ALIKE):
+            found[name] = (not related, -alike)
+    same = [name for name, (_, unlike) in found.items() if -unlike >= _SAME]
+    return sorted(same or found, key=found.__getitem__)[:3]

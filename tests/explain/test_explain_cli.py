@@ -275,3 +275,24 @@ def test_an_interrupt_while_a_node_is_asked_is_130(explain: Desk) -> None:
             finally:
                 process.kill()
     assert (process.returncode, stdout, stderr) == (Exit.INTERRUPTED, "", "error: interrupted\n")
+
+
+@pytest.mark.parametrize("flag", ["HICACHE_SIZE", "hicachesize", "--HiCache-Size", "hicacheSize"])
+def test_a_flag_that_is_only_written_otherwise_is_the_one_that_is_meant(
+    explain: Desk, site: Path, flag: str
+) -> None:
+    assert explain(flag, "--source", str(site)) is Exit.FINDINGS
+    assert explain.out.splitlines()[-1] == "  did you mean hicache_size?"
+
+
+def test_a_release_without_the_flag_offers_the_one_of_its_family(explain: Desk, package: Path) -> None:
+    for file in package.rglob("*.py"):
+        file.write_text(re.sub(r"\bhicache_size\b", "image_size", file.read_text()))
+    assert explain("hicache_size", "--source", str(package)) is Exit.FINDINGS
+    assert "did you mean hicache_ratio" in explain.out
+
+
+def test_a_name_of_thousands_of_characters_is_not_echoed(explain: Desk, site: Path) -> None:
+    assert explain("x" * 5000, "--source", str(site)) is Exit.USAGE
+    assert "(5,000 characters) names no flag" in explain.err
+    assert len(explain.err) < 300

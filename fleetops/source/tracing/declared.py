@@ -17,6 +17,7 @@ _CONFIGURES = frozenset(
 # A field that is annotated as an option (0), one that an option takes its default from or stands beside (1), any other
 # field (3), the option itself (5); one more where the default cannot be told.
 _SURE = 1
+_USUAL_ENDS = ("size", "ratio", "gb", "fraction", "space")
 
 
 @dataclass(frozen=True)
@@ -211,12 +212,17 @@ def _table(flag: str, module: Module) -> Iterator[Declaration]:
                         )
 
 
+def _words_of(name: str) -> list[str]:
+    """What is to be looked for: of `hicache_size` and `hicachesize` `hicache`, as half the package mentions a size."""
+    end = next((one for one in _USUAL_ENDS if name.endswith(one)), "")
+    words = [word for word in name.removesuffix(end).split("_") if len(word) > 2]
+    return list(dict.fromkeys(words)) or [name]
+
+
 def names_declared(program: Program, near: str) -> list[str]:
     """Fields declared beside the ones that resemble `near`: for a hint after a typing mistake."""
     found: dict[str, None] = {}
-    for word in near.split("_"):
-        if len(word) < 3:
-            continue
+    for word in _words_of(near.lower()):
         for module in program.modules_mentioning(word):
             for one in _classes(module):
                 if _configures(one, program):
