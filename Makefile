@@ -11,10 +11,10 @@ STRUCTURE := tests/quality/test_layers.py tests/quality/test_shape.py
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 export FLEETOPS_CACHE ?= $(CURDIR)/.demo
 
-.PHONY: help demo test test-releases check format lint types layers docs clean
+.PHONY: help demo test test-releases recovery-matrix check format lint types layers docs clean
 
 help: ## what can be made
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 demo: $(VENV)/installed ## break a small fleet as in the incident, and heal it
 	@sh tools/demo.sh $(BIN)/fleetops
@@ -25,6 +25,9 @@ test: $(VENV)/installed-dev ## the whole test suite
 test-releases: $(VENV)/installed-dev ## every engine release there is, and the page about them (needs the network)
 	$(BIN)/python tools/releases.py
 	$(BIN)/pytest -m releases tests/source/releases
+
+recovery-matrix: $(VENV)/installed-dev ## every breakage on every platform, recovered, and the page about it (ten minutes)
+	$(BIN)/python tools/recovery_matrix.py
 
 check: $(VENV)/installed-dev ## the whole gate: format, lint, types, layers, tests
 	$(BIN)/ruff format --check .

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLine
+from left_out import leave_out
 
 from fleetops.fleet.observe import observe
 from fleetops.inventory.load import load_inventory
@@ -17,6 +18,11 @@ from fleetops.model.command import Command
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Inventory
 from fleetops.ssh.connections import Connections
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Most cells of the matrix are run by `make recovery-matrix` alone."""
+    leave_out(config, items, "matrix")
 
 
 @dataclass
