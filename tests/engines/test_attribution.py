@@ -382,7 +382,12 @@ def test_system_processes_of_the_scene_are_as_they_should_be():
 
 def test_on_a_node_of_an_engine_that_is_not_described_no_segment_is_a_leftover():
     segment = Segment(name="/dev/shm/psm_1", kind="posix", size_bytes=1, creator_pid=77)
-    assert (
-        attribute(observe(node=replace(NODE, engine="tensorrt-llm"), facts={SEGMENTS: (segment,)})).leftovers
-        == ()
-    )
+    node = replace(NODE, engine="tensorrt-llm")
+    assert attribute(observe(node=node, profile=None, facts={SEGMENTS: (segment,)})).leftovers == ()
+
+
+def test_the_profiles_engine_counts_on_a_node_of_another():
+    segment = Segment(name="/dev/shm/vllm_offload_6f1c.mmap", kind="posix", size_bytes=1, creator_pid=None)
+    vllm = profile(engine="vllm", flags=())
+    assert attribute(observe(profile=vllm, facts={SEGMENTS: (segment,)})).leftovers == (segment,)
+    assert attribute(observe(facts={SEGMENTS: (segment,)})).leftovers == ()

@@ -1,6 +1,6 @@
 """Shared memory that SIGKILL leaves behind: it is RAM that no process's RSS shows, kept until somebody unlinks it."""
 
-from fleetops.engines import engines
+from fleetops.engines import Engine, engines
 from fleetops.engines.support.process_table import ProcessTable
 from fleetops.engines.support.protected import is_driver_daemon
 from fleetops.model.finding import Observation
@@ -37,12 +37,15 @@ def _is_abandoned(segment: Segment, table: ProcessTable) -> bool:
 def _is_ours(observation: Observation, segment: Segment, *, quiet: bool) -> bool:
     if segment.kind != "posix":
         return False
-    kinds = next((one for one in engines() if one.name == observation.node.engine), None)
-    if kinds is None:  # an engine whose segments nobody has described yet
-        return False
-    if kinds.owns_segment(segment.name):
+    if any(one.owns_segment(segment.name) for one in _engines_of(observation)):
         return segment.creator_pid is not None or quiet
-    return quiet and kinds.may_own_segment(segment.name)
+    return quiet and any(one.may_own_segment(segment.name) for one in _engines_of(observation))
+
+
+def _engines_of(observation: Observation) -> tuple[Engine, ...]:
+    """The node's, and the profile's where that is another; none whose segments nobody has described yet."""
+    names = {observation.node.engine, *([observation.profile.engine] if observation.profile else ())}
+    return tuple(one for one in engines() if one.name in names)
 
 
 def _is_quiet(observation: Observation, table: ProcessTable) -> bool:
