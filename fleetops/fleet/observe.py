@@ -1,7 +1,7 @@
 """Everything about one node at one moment: its own facts, its hypervisor's, and the services found in them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -91,12 +91,14 @@ def observe(
     *,
     profile: Profile | None = None,
     baseline: Baseline | None = None,
+    peers: Mapping[str, Baseline] | None = None,
     pss: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> Observation:
     """Read the node and its hypervisor at the same time, one round trip each.
 
-    `profile` defaults to the node's own; without a recorded `baseline` one is estimated from the facts.
+    `profile` defaults to the node's own; without a recorded `baseline` one is estimated from `peers`, the idle states
+    of other nodes, and the facts.
     Nothing here raises for a host that does not answer: its facts are `Missing(UNREACHABLE)`.
     """
     hypervisor = inventory.hypervisors.get(node.hypervisor)
@@ -112,15 +114,15 @@ def observe(
         tried = [ssh_answer.fact(node.address, node.port or SSH_PORT)]
         witness = read_facts(sessions, hypervisor, tried, clock).readings
         on_hypervisor = replace(on_hypervisor, readings={**on_hypervisor.readings, **witness})
-    return Observation(
+    seen = Observation(
         node=node,
         node_facts=on_node,
         hypervisor=hypervisor,
         hypervisor_facts=on_hypervisor,
         profile=profile or inventory.profiles.get(node.profile),
         services=find_services(on_node),
-        baseline=baseline or estimate_baseline(on_node),
     )
+    return replace(seen, baseline=baseline or estimate_baseline(seen, peers or {}))
 
 
 def _may_be_its_own(on_node: Facts, on_hypervisor: Facts) -> bool:

@@ -9,20 +9,18 @@ from pathlib import Path
 from fleetops.checks import judge
 from fleetops.fleet.health import judge_health
 from fleetops.fleet.observe import observe
+from fleetops.fleet.probe import remember_identity
 from fleetops.fleet.prove import explain_with, prove
 from fleetops.fleet.read import Sessions
 from fleetops.fleet.silent import must_be_recoverable
 from fleetops.model.command import Command, Outcome
 from fleetops.model.event import Sink
-from fleetops.model.fact import Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Inventory, Node, Profile
-from fleetops.model.machine import IDENTITY
 from fleetops.model.plan import Plan
 from fleetops.model.record import Result
 from fleetops.playbook.book import Playbook
 from fleetops.playbook.desk import RunDesk, Tools
-from fleetops.playbook.guards import refusal
 from fleetops.playbook.journal import Journal
 from fleetops.playbook.plan import make_plan
 from fleetops.playbook.runner import Runner
@@ -67,6 +65,7 @@ class Operation:
             replace(self.node, machine_id=recorded),
             profile=self.profile,
             baseline=self.store.baseline(self.node.name),
+            peers=self.store.baselines(),
             clock=self.clock,
         )
 
@@ -91,13 +90,10 @@ class Operation:
         that the guest is the node: unknown is no reason to act.
         """
         observation = self.look()
-        identity = observation.node_facts.get(IDENTITY)
         if observation.silence:
             must_be_recoverable(observation, self.book)
-        elif (
-            not isinstance(identity, Missing) and identity.machine_id and not refusal("identity", observation)
-        ):
-            self.store.record_machine_id(self.node.name, identity.machine_id, self.clock())
+        else:
+            remember_identity(self.store, observation)
         situation = Situation(
             inventory=self.inventory,
             observation=observation,

@@ -1,7 +1,7 @@
 """Probing nodes: everything about each, judged and added up; one node's silence costs only itself."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -15,8 +15,10 @@ from fleetops.model.errors import FleetopsError
 from fleetops.model.exit import Exit, worst
 from fleetops.model.finding import Baseline, Observation, Severity
 from fleetops.model.fleet import Inventory, Node
+from fleetops.model.machine import IDENTITY
 from fleetops.model.report import PortUse, Report
 from fleetops.model.session import Session
+from fleetops.playbook.guards import refusal
 from fleetops.ssh.fanout import fan_out
 
 _READY_DEADLINE_S = 5.0
@@ -31,8 +33,21 @@ class Memory(Protocol):
     def baseline(self, node: str) -> Baseline | None:
         """How the idle node looked."""
 
+    def baselines(self) -> Mapping[str, Baseline]:
+        """The same of every node, by name."""
+
     def machine_id(self, name: str) -> str:
         """Its machine-id, "" where none was recorded."""
+
+    def record_machine_id(self, name: str, machine_id: str, at: float) -> None:
+        """Remember it on first contact."""
+
+
+def remember_identity(recorded: Memory, observation: Observation) -> None:
+    """Of a node that is shown to be the one that is meant, so that it is known again when it says nothing."""
+    identity = observation.node_facts.value(IDENTITY)
+    if identity and identity.machine_id and not refusal("identity", observation):
+        recorded.record_machine_id(observation.node.name, identity.machine_id, observation.node_facts.at)
 
 
 def probe_nodes(
@@ -45,7 +60,9 @@ def probe_nodes(
 
     def work(node: Node) -> Report:
         known = replace(node, machine_id=node.machine_id or recorded.machine_id(node.name))
-        observation = observe(sessions, inventory, known, baseline=recorded.baseline(node.name), pss=pss)
+        idle, peers = recorded.baseline(node.name), recorded.baselines()
+        observation = observe(sessions, inventory, known, baseline=idle, peers=peers, pss=pss)
+        remember_identity(recorded, observation)
         return report_on(sessions, observation)
 
     for result in fan_out(nodes, work):

@@ -107,7 +107,14 @@ def _size_node(
     """Look at the node, prove its source, read its model. Raises FleetopsError where it does not answer."""
     known = replace(node, machine_id=node.machine_id or records.machine_id(node.name))
     wanted = given.applied(profile)
-    observation = observe(sessions, inventory, known, profile=wanted, baseline=records.baseline(node.name))
+    observation = observe(
+        sessions,
+        inventory,
+        known,
+        profile=wanted,
+        baseline=records.baseline(node.name),
+        peers=records.baselines(),
+    )
     if quiet := observation.silence:
         raise FleetopsError(f"{node.name} could not be asked: {quiet.why}", hint=quiet.hint, host=node.name)
     situation = Situation(

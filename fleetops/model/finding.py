@@ -54,12 +54,15 @@ class Baseline:
         gpu_used_bytes: GPU UUID -> memory used when idle.
         source: where it comes from, in words (`recorded 2026-11-20`, `idle peer node-175`, `MemTotal less ...`).
         margin_bytes: how far below `available_bytes` still counts as back.
+        total_bytes: MemTotal of the node it was recorded on; gpu_model: what its GPUs are called. By these a peer is known.
     """
 
     available_bytes: int
     gpu_used_bytes: dict[str, int] = field(default_factory=dict)
     source: str = ""
     margin_bytes: int = 2 * 10**9
+    total_bytes: int = 0
+    gpu_model: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

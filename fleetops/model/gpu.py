@@ -71,6 +71,11 @@ class Gpus:
     lost: tuple[LostGpu, ...] = ()
     listed: int = 0
 
+    @property
+    def model(self) -> str:
+        """What its GPUs are called, each name once."""
+        return ", ".join(dict.fromkeys(gpu.name for gpu in self.gpus))
+
 
 DRIVER_UNRESPONSIVE = "driver-unresponsive"
 DRIVER_MISMATCH = "driver-mismatch"

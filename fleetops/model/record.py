@@ -81,6 +81,7 @@ class ReclaimRow:
     Attributes:
         name: what is compared (`MemAvailable`, `GPU memory`, ...).
         fact: the name under which a playbook's `until` asks for it.
+        note: where the idle figure comes from, where that needs a word.
     """
 
     name: str
@@ -89,6 +90,7 @@ class ReclaimRow:
     after: str
     idle: str
     ok: bool | None
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

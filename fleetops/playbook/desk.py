@@ -101,18 +101,26 @@ class RunDesk:
         self.check_guards()
         return self._make(action)
 
+    def change_while_down(self, action: Action, guards: tuple[str, ...]) -> Outcome:
+        """A change on the hypervisor while the node is down: its identity cannot be asked, so other guards stand in."""
+        self._check(guards)
+        return self._make(action)
+
     def restore(self, action: Action) -> Outcome:
         """A change that puts something back: journaled, not guarded."""
         return self._make(action)
 
     def check_guards(self) -> None:
         """The locks are still ours, and every guard of the present step holds. Raises Refused for the first that fails."""
+        self._check(self.guards)
+
+    def _check(self, guards: tuple[str, ...]) -> None:
         for host, name in self.locks:
             confirm_lock(self.tools.session(host), name, self.journal.run_id)
         observation = self.look().observation
         if self.mute and not observation.silence:
             raise out_of_silence(observation.node.name)
-        for name in self.guards:
+        for name in guards:
             if why := refusal(name, observation):
                 raise Refused(
                     why,
@@ -218,6 +226,8 @@ class RunDesk:
             available_bytes=memory.available_bytes,
             gpu_used_bytes={gpu.uuid: gpu.memory_used_bytes for gpu in gpus.gpus},
             source=f"recorded {day}",
+            total_bytes=memory.total_bytes,
+            gpu_model=gpus.model,
         )
         self.tools.store.record_baseline(self.current.node_name, self.tools.clock(), baseline)
 

@@ -184,6 +184,9 @@ def show_result(output: Output, result: Result) -> None:
     if result.reclaimed:
         output.show("")
         output.show(_table(result))
+        for row in result.reclaimed:
+            if row.note:
+                output.show(f"  {row.name} when idle: {safe(row.note)}")
     if result.launched:
         output.show("")
         output.show(launched(result.launched, result.previous))

@@ -64,7 +64,13 @@ class Store:
         """How the idle node looked when last seen idle."""
         with self._open() as database:
             row = database.execute("select baseline from baselines where node = ?", (node,)).fetchone()
-        return Baseline(**json.loads(row[0])) if row else None
+        return _baseline(row[0]) if row else None
+
+    def baselines(self) -> dict[str, Baseline]:
+        """How every node looked when last seen idle, by name."""
+        with self._open() as database:
+            rows = database.execute("select node, baseline from baselines order by node").fetchall()
+        return {node: _baseline(text) for node, text in rows}
 
     def forget_baseline(self, node: str) -> Baseline | None:
         """Remember no more how the idle node looked; what was remembered."""
@@ -83,6 +89,12 @@ class Store:
         with self._open() as database:
             row = database.execute("select machine_id from hosts where name = ?", (name,)).fetchone()
         return row[0] if row else ""
+
+
+def _baseline(text: str) -> Baseline:
+    """As any release wrote it, likewise."""
+    known = {field.name for field in fields(Baseline)}
+    return Baseline(**{name: value for name, value in json.loads(text).items() if name in known})
 
 
 def _capacity(text: str) -> Capacity:

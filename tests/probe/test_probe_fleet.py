@@ -1,11 +1,11 @@
 """Probing over sessions: what the port answers, and a node that says nothing."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
-from fleetops.fleet.probe import ask_port, exit_code, probe_nodes
+from fleetops.fleet.probe import ask_port, exit_code, probe_nodes, remember_identity
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import ConnectionLost, Unreachable
 from fleetops.model.exit import Exit
@@ -54,6 +54,12 @@ class Doors:
 class Nothing:
     def baseline(self, node: str) -> Baseline | None:
         return None
+
+    def baselines(self) -> dict[str, Baseline]:
+        return {}
+
+    def record_machine_id(self, name: str, machine_id: str, at: float) -> None:
+        raise AssertionError("nothing is known of this node")
 
     def machine_id(self, name: str) -> str:
         return ""
@@ -147,3 +153,22 @@ def finding(severity: Severity) -> Finding:
 def test_exit_codes(idle: Observation, severities: list[Severity], code: Exit) -> None:
     report = Report(node=idle.node, observation=idle, findings=tuple(map(finding, severities)))
     assert exit_code([report]) == code
+
+
+class Remembers(Nothing):
+    def __init__(self) -> None:
+        self.ids: dict[str, str] = {}
+
+    def record_machine_id(self, name: str, machine_id: str, at: float) -> None:
+        self.ids[name] = machine_id
+
+
+def test_a_node_that_is_shown_to_be_the_one_meant_is_known_again_by_its_machine_id(idle: Observation) -> None:
+    """Once it is silent, its hypervisor's word is compared with this."""
+    records = Remembers()
+    proven = replace(idle, node=replace(idle.node, guest=None, hypervisor=""), hypervisor_facts=None)
+    remember_identity(records, proven)
+    assert records.ids == {"node-174": proven.node_facts.readings["identity"].machine_id}
+    other = Remembers()
+    remember_identity(other, replace(proven, node=replace(proven.node, machine_id="f00d")))
+    assert other.ids == {}

@@ -35,6 +35,16 @@ def test_a_baseline_is_replaced_by_a_newer_one(tmp_path: Path):
     assert Store(tmp_path).baseline("node-174") == newer
 
 
+def test_all_baselines_are_told_by_node(tmp_path: Path):
+    store = Store(tmp_path)
+    for node, gb in (("node-175", 2), ("node-174", 1)):
+        store.record_baseline(node, 1.0, Baseline(available_bytes=gb, gpu_model="NVIDIA H20"))
+    assert {name: idle.available_bytes for name, idle in store.baselines().items()} == {
+        "node-174": 1,
+        "node-175": 2,
+    }
+
+
 def test_a_recorded_machine_id_is_never_overwritten(tmp_path: Path):
     store = Store(tmp_path)
     store.record_machine_id("node-174", "a" * 32, 1.0)

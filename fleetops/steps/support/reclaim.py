@@ -70,6 +70,7 @@ def _host_memory(before: Observation, after: Observation) -> ReclaimRow:
         after=show_gb(now.available_bytes) if now else "unknown",
         idle=show_gb(baseline.available_bytes) if baseline else "unknown",
         ok=ok,
+        note=baseline.source if baseline else "",
     )
 
 
