@@ -36,6 +36,10 @@ def open_source(args: argparse.Namespace, world: World, output: "Output") -> "Lo
     from fleetops.fleet.local_tree import open_tree
 
     if args.source is not None:
+        if not args.source.strip():
+            raise UsageError(
+                "--source names no folder: it is empty", hint="--source . is the folder you are in"
+            )
         return open_tree(Path(world.cwd, args.source), args.engine)
     if args.release is None:
         return None

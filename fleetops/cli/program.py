@@ -22,6 +22,7 @@ from fleetops.model.errors import FleetopsError, UsageError
 from fleetops.model.exit import Exit, worst
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_LONGEST_HINT = 100
 _NOT_COMMANDS = {"main", "program", "world"}
 
 
@@ -66,11 +67,9 @@ class _Parser(argparse.ArgumentParser):
             self._interleaving = False
 
     def error(self, message: str) -> NoReturn:
-        raise _usage_error(message, self.format_usage().strip())
-
-
-def _usage_error(message: str, usage: str) -> UsageError:
-    return UsageError(message, hint=usage.removeprefix("usage: "))
+        usage = self.format_usage().strip().removeprefix("usage: ")
+        is_short = "\n" not in usage and len(usage) <= _LONGEST_HINT
+        raise UsageError(message, hint=usage if is_short else f"{self.prog} --help")
 
 
 def build_parser(only: str | None = None) -> argparse.ArgumentParser:

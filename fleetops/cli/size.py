@@ -276,6 +276,8 @@ def _config(world: World, path: str | None) -> "dict[str, Any] | None":
 
     if path is None:
         return None
+    if not path.strip():
+        raise UsageError("the path of a config.json is empty", hint="name a model's config.json")
     place = Path(world.cwd, path)
     place = place / "config.json" if place.is_dir() else place
     try:

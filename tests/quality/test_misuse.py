@@ -240,6 +240,27 @@ def test_an_unknown_command_is_named(desk: Desk) -> None:
     assert "prob" in said.stderr
 
 
+@pytest.mark.parametrize("columns", ["40", "400"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("size", "--ranks", "x"),
+        ("size", "--available", "-5"),
+        ("measure", "node-174", "--concurrency", "0"),
+        ("grep-source", "x", "--limit", "y"),
+        ("explain",),
+    ],
+    ids=" ".join,
+)
+def test_a_usage_error_has_one_short_hint(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)  # which argparse asks for the width
+    said = desk.call(*words)
+    assert said.code is Exit.USAGE
+    assert said.stderr.splitlines()[1:] == [f" hint: fleetops {words[0]} --help"]
+
+
 def test_no_command_at_all_shows_those_there_are(desk: Desk) -> None:
     said = desk.call()
     assert (said.code, said.stdout) == (Exit.USAGE, "")

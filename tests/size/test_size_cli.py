@@ -23,7 +23,7 @@ GOLDEN = (
 def tree(tmp_path_factory):
     """The lab's stand-in of SGLang 0.5.9, as a wheel would be unpacked."""
     folder = tmp_path_factory.mktemp("tree")
-    for source in STAND_IN.rglob("*.txt"):
+    for source in STAND_IN.glob("sglang*/**/*.txt"):
         place = folder / source.relative_to(STAND_IN).with_suffix("")
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, place)
@@ -296,3 +296,11 @@ def test_misuse_with_an_inventory(fleet, words, said):
     code, stdout, stderr = fleet.call(*words, source="--engine" not in words)
     assert (code, stdout) == (Exit.USAGE, "")
     assert said in stderr
+
+
+@pytest.mark.parametrize("option", ["--source", "--model-config", "--draft-config"])
+@pytest.mark.parametrize("nothing", ["", " "])
+def test_an_empty_path_is_not_the_folder_one_is_in(desk, option, nothing):
+    code, stdout, stderr = desk.call(*GOLDEN, option, nothing, source=option != "--source")
+    assert (code, stdout) == (Exit.USAGE, "")
+    assert "empty" in stderr
