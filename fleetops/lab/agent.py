@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from fleetops.lab.engine.kernel import set_title
-from fleetops.lab.spec import RUN
+from fleetops.lab.spec import AGENT, RUN
 
-SOCKET = "qga.sock"
 _TIMEOUT_S = 3.0  # qga_check_running: guest-ping with a timeout of 3
 _CHUNK = 65536
 _TITLE = "/usr/sbin/qemu-ga"
@@ -32,11 +31,13 @@ class AgentError(Exception):
 
 def main() -> int:
     """Serve for ever."""
-    path = RUN / SOCKET
-    path.unlink(missing_ok=True)
+    path = RUN / AGENT
+    fresh = path.with_name(f".{AGENT}")
+    fresh.unlink(missing_ok=True)
     server = socket.socket(socket.AF_UNIX)
-    server.bind(str(path))
+    server.bind(str(fresh))
     server.listen()
+    fresh.rename(path)
     set_title(_TITLE)
     Path("/proc/self/comm").write_text("qemu-ga")
     agent = Agent()
@@ -109,7 +110,7 @@ def ask(folder: Path, command: str, arguments: Mapping[str, Any] | None = None) 
     """Ask the agent of the VM with that run folder. Raises OSError where none answers, AgentError with its refusal."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(_TIMEOUT_S)
-        client.connect(str(folder / SOCKET))
+        client.connect(str(folder / AGENT))
         client.sendall(json.dumps({"execute": command, "arguments": arguments or {}}).encode())
         client.shutdown(socket.SHUT_WR)
         answer: dict[str, Any] = json.loads(_read(client) or b'{"error": {"desc": "no answer"}}')

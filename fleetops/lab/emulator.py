@@ -16,7 +16,7 @@ from typing import NoReturn
 from fleetops.lab import trouble
 from fleetops.lab.engine.kernel import ignore_polite_signals, set_title, wait_in_kernel
 from fleetops.lab.power import Power
-from fleetops.lab.spec import RUN
+from fleetops.lab.spec import BUTTON, RUN
 
 STATE = Path("/run/qemu-server")
 PROCESS = "kvm.pid"
@@ -96,6 +96,8 @@ class Emulator:
         connection.sendall(b'{"return": {}}\n')
         if asked == "quit":
             self.quit()
+        elif asked == "system_powerdown":
+            (self._folder / BUTTON).touch()
         elif asked == "system_reset":
             self._boot = self._power.want(self._held, on=True)
 

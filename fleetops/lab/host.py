@@ -11,13 +11,13 @@ from pathlib import Path
 
 from fleetops.lab import linux, trouble
 from fleetops.lab.root import enter_root
-from fleetops.lab.spec import INIT_PID, LIBRARY, READY, HostSpec, python_command, read_spec
+from fleetops.lab.spec import BUTTON, INIT_PID, LIBRARY, READY, HostSpec, python_command, read_spec
 
 
 def main() -> int:
     """`host FOLDER`: start the host whose run folder that is, and wait until it has ended."""
     folder = Path(sys.argv[1])
-    for left in (INIT_PID, READY):
+    for left in (INIT_PID, READY, BUTTON):
         (folder / left).unlink(missing_ok=True)
     trouble.begin(folder)
     spec = read_spec(folder)

@@ -10,7 +10,18 @@ from fleetops.lab import trouble
 from fleetops.lab.driver import Ledger
 from fleetops.lab.kernel import MemoryUse, cgroup, meminfo
 from fleetops.lab.power import Power
-from fleetops.lab.spec import INIT_PID, LIBRARY, READY, RUN, TOOLS, HostSpec, python_command, read_spec
+from fleetops.lab.spec import (
+    AGENT,
+    BUTTON,
+    INIT_PID,
+    LIBRARY,
+    READY,
+    RUN,
+    TOOLS,
+    HostSpec,
+    python_command,
+    read_spec,
+)
 
 _TICK_S = 0.05
 _GRACE_S = 5.0
@@ -30,7 +41,7 @@ def main() -> int:
     while True:
         arrived = signal.sigtimedwait(awaited, _TICK_S)
         reap()
-        if arrived and arrived.si_signo in _STOP:
+        if (arrived and arrived.si_signo in _STOP) or _is_asked_to_stop():
             return stop()
         figures.refresh()
 
@@ -43,11 +54,25 @@ def boot(spec: HostSpec) -> None:
         for number in sorted(spec.vms):
             _spawn([str(TOOLS / "bin/qm"), "start", number])
     if spec.kind == "vm":
-        _spawn(python_command(spec.python, "fleetops.lab.agent", str(LIBRARY)))
+        _start_agent(spec)
     if spec.bystander:
         _spawn(["python3", "/root/bystander.py"])
     if spec.service:
         _spawn(["/bin/sh", "-c", spec.service])
+
+
+def _start_agent(spec: HostSpec) -> None:
+    """The guest agent; the boot goes on when it can be asked."""
+    (RUN / AGENT).unlink(missing_ok=True)
+    _spawn(python_command(spec.python, "fleetops.lab.agent", str(LIBRARY)))
+    deadline = time.monotonic() + _GRACE_S
+    while not (RUN / AGENT).exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _is_asked_to_stop() -> bool:
+    """Whether somebody has pressed the machine's power button, which a guest that hangs in its boot ignores."""
+    return (RUN / BUTTON).exists() and not trouble.has(RUN, trouble.Mark.DEAD)
 
 
 def reap() -> None:

@@ -170,7 +170,9 @@ class Ledger:
         """What a reboot does: nothing that dead owners had pinned is left."""
         for path, holding in self._read():
             if not holding.alive:
-                path.write_text(json.dumps(json.loads(path.read_text()) | {"host_bytes": 0}))
+                fresh = path.with_name(f".{path.name}")
+                fresh.write_text(json.dumps(json.loads(path.read_text()) | {"host_bytes": 0}))
+                fresh.rename(path)
 
     def clear(self, guest: str) -> None:
         """Drop every dead owner's entry of one guest, as a repair from outside the lab would."""

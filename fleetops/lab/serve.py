@@ -53,7 +53,7 @@ def _doors(layout: Layout, host: LabHost) -> Doors:
         return lab_host(other) if other else host
 
     def boot_now() -> tuple[int, ...]:
-        if trouble.has(folder, Mark.DEAD):
+        if trouble.has(folder, Mark.DEAD) or not (folder / READY).exists():
             raise HostDown(f"{host.name}: {DOWN}", host=host.name)
         return boot(layout, meant())
 

@@ -7,6 +7,8 @@ from pathlib import Path
 SPEC = "spec.json"
 INIT_PID = "init.pid"
 READY = "ready"
+BUTTON = "power-button"
+AGENT = "qga.sock"
 TOOLS = Path("/opt/fleetops-lab")
 LIBRARY = TOOLS / "lib"
 PACKAGE = LIBRARY / "fleetops" / "lab"
