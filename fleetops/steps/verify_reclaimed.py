@@ -1,10 +1,11 @@
 """Is everything back? Every byte, every GPU, shown before and after; a dirty node is never relaunched on."""
 
 from fleetops.model.errors import StepFailed
-from fleetops.model.machine import HOLDERS
+from fleetops.model.gpu import DRIVER_UNRESPONSIVE
 from fleetops.model.plan import PlannedStep
 from fleetops.model.record import ReclaimRow
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
+from fleetops.steps.support.beyond import beyond
 from fleetops.steps.support.reclaim import UNTIL_FACTS, missing_facts, reclaim_rows, told
 
 _POLL_S = 2.0
@@ -13,28 +14,18 @@ _TWICE_APART_S = 1.0
 
 
 def plan(situation: Situation, options: Options) -> PlannedStep:
-    """Nothing runs here but reads."""
+    """Nothing runs here but reads; where a person is needed first, the run is not begun."""
+    never = beyond(situation)
     return PlannedStep(
         step="verify-reclaimed",
         title="verify reclaimed",
         host=situation.node_name,
         detail=f"memory, GPUs, processes, port, shared memory; within {options.seconds('within'):g} s",
-        blocked=_never_clean(situation),
-        hopeless=True,
-        guard="other-service",
+        blocked=never.why if never else "",
+        hopeless=never is not None,
+        guard=never.guard if never else "",
+        mend=never.mend if never else "",
     )
-
-
-def _never_clean(situation: Situation) -> str:
-    """Another service on the node's GPUs is not touched, so they never come back to idle."""
-    holding = {holder.pid for holder in situation.observation.node_facts.value(HOLDERS) or ()}
-    for service in situation.attribution.others:
-        if service.launcher and any(process.pid in holding for process in service.processes):
-            return (
-                f"another service (pid {service.launcher.pid}, port {service.port}) uses the GPUs of"
-                f" {situation.node_name}: it is not touched, and beside it the node is never clean"
-            )
-    return ""
 
 
 def run(desk: Desk, options: Options) -> str:
@@ -42,10 +33,11 @@ def run(desk: Desk, options: Options) -> str:
     until = desk.now() + options.seconds("within")
     rows = _rows(desk)
     while left := missing_facts(rows, tuple(UNTIL_FACTS)):
-        if desk.now() >= until:
+        hangs = _hanging(desk.situation)
+        if hangs or desk.now() >= until:
             desk.report_reclaimed(rows)
             raise StepFailed(
-                f"not everything is back: {told(left)}",
+                f"not everything is back: {hangs or told(left)}",
                 host=desk.situation.node_name,
                 hint=f"fleetops probe {desk.situation.node_name}; what is left needs the next rung, or a person",
             )
@@ -59,6 +51,12 @@ def run(desk: Desk, options: Options) -> str:
         raise StepFailed(f"it was back, and is not any more: {told(left)}", host=desk.situation.node_name)
     desk.record_baseline()
     return "everything is back"
+
+
+def _hanging(situation: Situation) -> str:
+    """A driver that hangs does not answer because somebody waits."""
+    found = (one for one in situation.findings if one.check == DRIVER_UNRESPONSIVE)
+    return next((f"the GPU driver does not answer: {one.evidence}" for one in found), "")
 
 
 def _rows(desk: Desk) -> tuple[ReclaimRow, ...]:
