@@ -1,6 +1,7 @@
 """Ending a service that this very run has started and that did not come up: it, what it leaves behind, and nobody else."""
 
 from fleetops.model.errors import FleetopsError
+from fleetops.model.finding import Severity
 from fleetops.model.machine import PROCESSES, Process
 from fleetops.model.plan import Action
 from fleetops.steps.clear_leftovers import STEP as CLEAR_LEFTOVERS
@@ -12,6 +13,7 @@ from fleetops.steps.support.units import OOM, clear_unit, outside
 
 _GONE_WITHIN_S = 30.0
 _POLL_S = 1.0
+_LEFT = ("gpu-memory-held", "leftovers", "memory-missing", "orphans", "port-held")
 
 
 def end_own_service(desk: Desk, started: Started) -> str:
@@ -37,6 +39,20 @@ def end_own_service(desk: Desk, started: Started) -> str:
     except FleetopsError as error:
         return f"what was started (pid {started.pid}) could not be ended: {error.message}"
     return f"what was started is ended{_tidied(desk, started)}"
+
+
+def what_is_left(desk: Desk) -> str:
+    """What the facts show of a service that was ended: nothing, or what to type. What they do not show is not said."""
+    node = desk.situation.node_name
+    unknown = f"fleetops probe {node} shows what is left of it"
+    try:
+        now = desk.look()
+    except FleetopsError:
+        return unknown
+    if now.attribution.processes or now.has(*_LEFT):
+        return f"fleetops recover {node} clears what it left"
+    unread = any(one.check in _LEFT and one.severity is Severity.UNKNOWN for one in now.findings)
+    return unknown if unread else f"nothing of it is left on {node}"
 
 
 def _tidied(desk: Desk, started: Started) -> str:
