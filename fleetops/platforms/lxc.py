@@ -17,7 +17,7 @@ from fleetops.platforms.support.known import all_there, known, on_hypervisor, wh
 from fleetops.platforms.support.reset_call import reset_action
 from fleetops.platforms.support.services import DeviceUser, is_borne, told, units_to_stop
 
-STOP_S = 120.0
+STOP_S = 60.0
 START_S = 120.0
 """A container's own boot is seconds; its storage and hooks may take a while."""
 

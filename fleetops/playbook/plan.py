@@ -91,9 +91,12 @@ def _planned(entry: Entry, situation: Situation) -> PlannedStep:
     try:
         planned = step.plan(situation, step.settle(entry.options))
     except Refused as error:
-        return PlannedStep(
+        planned = PlannedStep(
             step=step.name, title=step.name.replace("-", " "), blocked=error.message, guard=error.guard
         )
+    if entry.when and not situation.has(*entry.when):
+        # As things stand it is not needed, so it stands in nobody's way; should it be, its guards are asked then.
+        return replace(planned, blocked="", guard="", mend="")
     if planned.blocked or planned.skip:
         return planned
     guard, why = _first_refusal(step, situation)

@@ -210,7 +210,10 @@ class Runner:
         """Longer than the whole run may take: the playbook's own deadlines, and the profile's."""
         profile = self.desk.current.profile
         launch_s = profile.ready_deadline_s + profile.watch_s if profile else 0.0
-        return round(LEAST_LEASE_S + launch_s + sum(entry.deadline_s for entry in self.book.entries))
+        observation = self.desk.current.observation
+        commands_s = sum(all_steps()[entry.step].takes_s(observation) for entry in self.book.entries)
+        steps_s = sum(entry.deadline_s for entry in self.book.entries)
+        return round(LEAST_LEASE_S + launch_s + steps_s + commands_s)
 
     def _unlock(self) -> None:
         for host, name in reversed(self.desk.locks):

@@ -11,6 +11,7 @@ from fleetops.model.plan import Action, PlannedStep
 from fleetops.steps.support.agreed import linked
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
 from fleetops.steps.support.signals import signal_command
+from fleetops.steps.support.strangers import strangers
 from fleetops.steps.support.supervising import GUARD, asked, stop_actions, stop_all, titles
 from fleetops.steps.support.supervising import refusal as supervisor_refusal
 from fleetops.steps.support.units import clear_unit, outside, own_units, stop_unit, units_on_record
@@ -23,7 +24,7 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
     found = situation.attribution.living
     node = situation.node_name
     grace = _grace_s(situation, options)
-    stranger, kept = _strangers(situation), supervisor_refusal(situation)
+    stranger, kept = strangers(situation), supervisor_refusal(situation)
     through = titles(situation)
     return PlannedStep(
         step="stop-service",
@@ -49,7 +50,7 @@ def run(desk: Desk, options: Options) -> str:
     """TERM, grace, KILL; whether all are gone is judged by the playbook's `until`, from facts read again."""
     situation = desk.situation
     found = situation.attribution.living
-    if stranger := _strangers(situation):
+    if stranger := strangers(situation):
         raise Refused(stranger, guard="attribution", host=situation.node_name)
     if kept := supervisor_refusal(situation):
         raise kept
@@ -114,22 +115,6 @@ def _grace_s(situation: Situation, options: Options) -> float:
     """A service whose ranks are dead, or whose launcher is gone, has nothing left to finish gracefully."""
     targets = situation.attribution.services
     return options.seconds("broken-grace" if targets and all(map(is_wedged, targets)) else "grace")
-
-
-def _strangers(situation: Situation) -> str:
-    """Who holds the GPUs and cannot be attributed to the service: never killed, and reason enough to stop."""
-    found, node = situation.attribution, situation.node_name
-    if not found.known:
-        return f"the process table of {node} could not be read"
-    if found.strangers is None:
-        return f"who holds the GPUs of {node} could not be read"
-    if alike := [process for process in found.nominated if process.is_alive]:
-        named = ", ".join(f"{one.pid} ({one.title})" for one in alike[:3])
-        return f"{named} on {node} looks like the service's and cannot be shown to be: end it yourself, or let it be"
-    if not found.strangers:
-        return ""
-    named = ", ".join(f"{one.pid} ({one.title})" for one in found.strangers[:3])
-    return f"{named} holds the GPUs of {node} and cannot be shown to be the service's"
 
 
 def _described(processes: tuple[Process, ...]) -> str:

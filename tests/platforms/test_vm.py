@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from machines import GUEST_181, MACHINE_ID, OURS, UNREACHABLE, VM, claim, identity, own_gpus, vm
+from machines import GUEST_181, MACHINE_ID, OURS, VM, claim, identity, own_gpus, silent, vm
 from node_scenes import memory, missing
 
 from fleetops.model.gpu import GPUS
@@ -14,8 +14,13 @@ from fleetops.platforms import all_platforms
 from fleetops.playbook.guards import refusal
 
 PLATFORM = all_platforms()["vm"]
+
+
+def silent_vm(node, beside=None):
+    return silent(vm(node=node, beside=beside))
+
+
 RECORDED = replace(VM, machine_id=MACHINE_ID)
-SILENT = {IDENTITY: UNREACHABLE, GPUS: UNREACHABLE}
 
 
 @pytest.mark.parametrize("name", sorted({*PLATFORM.guards, *PLATFORM.power_guards}))
@@ -25,7 +30,7 @@ def test_every_guard_holds_on_a_vm_of_its_own(name):
 
 @pytest.mark.parametrize("name", PLATFORM.power_guards)
 def test_a_silent_vm_is_known_by_its_agent_and_may_be_started_anew(name):
-    assert refusal(name, vm(node=RECORDED, facts=SILENT)) == ""
+    assert refusal(name, silent_vm(RECORDED)) == ""
 
 
 @pytest.mark.parametrize(
@@ -58,9 +63,9 @@ def test_a_silent_vm_is_known_by_its_agent_and_may_be_started_anew(name):
         ("mig", vm(facts={GPUS: replace(own_gpus(), gpus=own_gpus().gpus[:1])}), "reports 1 of the 2 GPUs"),
         ("identity", vm(beside={AGENT: "f" * 32}), "is not the machine that answers as node-181"),
         ("identity", vm(node=RECORDED, facts={IDENTITY: identity(machine_id="f" * 32)}), "another machine answers"),
-        ("identity", vm(facts=SILENT), "no machine-id was ever recorded"),
-        ("identity", vm(node=RECORDED, facts=SILENT, beside={AGENT: missing()}), "could not be read"),
-        ("identity", vm(node=RECORDED, facts=SILENT, beside={AGENT: "f" * 32}), "is not node-181"),
+        ("identity", silent_vm(VM), "no machine-id was ever recorded"),
+        ("identity", silent_vm(RECORDED, beside={AGENT: missing()}), "could not be read"),
+        ("identity", silent_vm(RECORDED, beside={AGENT: "f" * 32}), "is not node-181"),
         ("guest-identity", vm(beside={AGENT: missing()}), "machine-id of guest 181 on pve-02 could not be read"),
         ("guest-identity", vm(facts={IDENTITY: missing()}), "the node's is not recorded"),
         (

@@ -19,7 +19,7 @@ def test_every_shipped_playbook_is_valid(name):
 def test_recover_climbs_the_ladder_in_order_and_then_relaunches():
     steps = [entry.step for entry in shipped_playbook("recover").entries]
     assert steps == [
-        "keep-evidence", "stop-service", "clear-leftovers", "reset-gpus", "verify-reclaimed",
+        "keep-evidence", "stop-service", "clear-leftovers", "reset-gpus", "power-cycle", "verify-reclaimed",
         "prove", "size", "preflight", "start-guard", "start-service", "await-ready", "record-launch",
     ]  # fmt: skip
 
@@ -33,6 +33,14 @@ def test_a_launch_is_proven_before_it_is_sized_and_guarded_before_it_is_started(
 def test_a_reset_is_only_for_gpus_that_hold_memory_or_ask_for_it():
     reset = next(entry for entry in shipped_playbook("recover").entries if entry.step == "reset-gpus")
     assert set(reset.when) == {"gpu-memory-held", "gpu-wants-reset"}
+
+
+def test_what_a_rung_cannot_help_is_left_to_the_next_one_and_the_last_leaves_it_to_a_person():
+    rungs = {entry.step: entry.on_failure for entry in shipped_playbook("recover").entries[:6]}
+    assert rungs == {
+        "keep-evidence": "stop", "stop-service": "next", "clear-leftovers": "stop", "reset-gpus": "next",
+        "power-cycle": "stop", "verify-reclaimed": "stop",
+    }  # fmt: skip
 
 
 def test_without_relaunch_ends_with_the_proof_that_the_node_is_clean():

@@ -84,6 +84,9 @@ class Desk(Protocol):
     def change(self, action: Action) -> Outcome:
         """Check the step's guards again, write the intent down, run the command, write down what came back."""
 
+    def change_while_down(self, action: Action, guards: tuple[str, ...]) -> Outcome:
+        """Like `change`, on the hypervisor while the node itself is down: these guards in place of the step's own."""
+
     def restore(self, action: Action) -> Outcome:
         """Like `change`, but never held back by a guard: it puts back what an earlier change took away."""
 
@@ -171,6 +174,7 @@ class Step:
             with it, and it brings back a node that does not answer.
         without_node: it has something to do while the node does not answer.
         ends_service: after it, the service's processes are gone.
+        takes_s: how long its commands may take beside its options and the playbook's deadlines, for the lock's lease.
         relaunches: part of bringing the service up again, left out by `--no-relaunch`.
         run: do it; returns what was seen, in a few words. Raises StepFailed or Refused. Raises Skip when not needed.
     """
@@ -185,6 +189,7 @@ class Step:
     without_node: bool = False
     ends_service: bool = False
     relaunches: bool = False
+    takes_s: Callable[[Observation], float] = lambda _: 0.0
     options: Mapping[str, OptionSpec] = field(default_factory=dict)
 
     @property

@@ -5,6 +5,7 @@ from typing import Any
 
 from node_scenes import NODE, gpu, memory, observe
 
+from fleetops.model.errors import Silence
 from fleetops.model.fact import Gap, Key, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Guest
@@ -41,7 +42,7 @@ ENTRIES = (
     GuestEntry(kind="vm", id=182, name="node-182", status="running"),
     GuestEntry(kind="vm", id=183, name="node-183", status="stopped"),
 )
-UNREACHABLE = Missing(Gap.UNREACHABLE, "no banner")
+NO_BANNER = Missing(Gap.UNREACHABLE, "TCP is accepted, no SSH banner comes", reason=Silence.NO_BANNER)
 
 
 def identity(**fields: Any) -> Identity:
@@ -77,3 +78,9 @@ def bare(*processes, facts: dict[Key[Any], Any] | None = None) -> Observation:
 
 def claim(guest_id: int, *addresses: str, **fields: Any) -> DeviceClaim:
     return DeviceClaim(**{"guest_id": guest_id, "kind": "vm", "minors": (), "addresses": addresses, **fields})
+
+
+def silent(observation: Observation, gap: Missing = NO_BANNER) -> Observation:
+    """The same node, saying nothing at all."""
+    facts = observation.node_facts
+    return replace(observation, node_facts=replace(facts, readings=dict.fromkeys(facts.readings, gap)))

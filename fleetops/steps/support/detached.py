@@ -1,0 +1,139 @@
+"""Changes that may outlive a connection: they run detached on their host, and leave there how they fare.
+
+A folder `/run/fleetops/runs/RUN/STEP` is the claim, made atomically: submitting the same step of the same run again does
+nothing. Any controller can read in it which process works, what it printed, and how it ended.
+"""
+
+from dataclasses import dataclass
+
+from fleetops.model.command import Command, Outcome, shell
+from fleetops.model.errors import FleetopsError, StepFailed
+from fleetops.model.plan import Action
+from fleetops.steps.support.base import Desk
+from fleetops.steps.support.scripts import START_OF
+
+RUNS = "/run/fleetops/runs"
+HYPERVISOR_LOCK = "/run/fleetops/locks/hypervisor.lock"
+"""The lock under which a guest's power is switched; its file names the run that holds it (playbook/lock.py)."""
+
+KILL_AFTER_S = 10.0
+_POLL_S = 1.0
+# How much later than its own deadline its end may show: TERM, KILL, and a poll.
+_LATE_S = 30.0
+_TIMED_OUT = 124
+_LOCK_LOST = 77
+
+_WORK = (
+    START_OF
+    + r"""
+claim=$1 limit=$2 grace=$3
+shift 3
+read -r stat < /proc/$$/stat
+echo "$$ $(start_of "$stat")" > "$claim/pid"
+timeout -k "$grace" "$limit" "$@" > "$claim/stdout" 2> "$claim/stderr"
+echo $? > "$claim/status.new"
+mv "$claim/status.new" "$claim/status"
+"""
+)
+
+# $1 claim, $2 lock, $3 the run that must hold it, $4 what runs detached, $5 its limit in s, $6 its grace in s; the rest is
+# the argv. The lock is looked at on the host, right before the change: a run that has lost it changes nothing.
+_SUBMIT = r"""
+umask 077
+claim=$1 lock=$2 run=$3 work=$4
+shift 4
+grep -qsF "\"run_id\": \"$run\"" "$lock" || { echo "the lock of $run is not its own any more" >&2; exit 77; }
+mkdir -p "${claim%/*}" || exit 1
+if ! mkdir "$claim" 2>/dev/null; then
+    [ -d "$claim" ] || { echo "$claim could not be made" >&2; exit 1; }
+    echo 'submitted before' >&2
+    exit 0
+fi
+setsid sh -c "$work" fleetops-detached "$claim" "$@" < /dev/null > /dev/null 2>&1 &
+tries=0
+while [ ! -s "$claim/pid" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+[ -s "$claim/pid" ] || { echo 'it did not begin' >&2; exit 1; }
+"""
+
+# $1 claim. First line `ended STATUS`, `running`, or `lost`: its process is gone and left no status (the host was restarted,
+# or somebody ended it). Then what it printed.
+_WATCH = (
+    START_OF
+    + r"""
+state=lost
+if read -r pid ticks 2>/dev/null < "$1/pid"; then
+    stat=$(cat "/proc/$pid/stat" 2>/dev/null)
+    if [ "$(start_of "$stat")" = "$ticks" ]; then state=running; fi
+fi
+if read -r status 2>/dev/null < "$1/status"; then state="ended $status"; fi
+echo "$state"
+if [ -e "$1/stderr" ]; then tail -c 65536 "$1/stderr" >&2; fi
+if [ -e "$1/stdout" ]; then tail -c 65536 "$1/stdout"; fi
+"""
+)
+
+
+@dataclass(frozen=True)
+class Detached:
+    """A change as it is submitted, and the claim in which its host keeps how it fares."""
+
+    action: Action
+    claim: str
+    limit_s: float
+
+
+def detached(action: Action, run_id: str, name: str) -> Detached:
+    """The same change, detached: it is ended when its own deadline passes, and the submission returns at once."""
+    claim, limit_s = f"{RUNS}/{run_id}/{name}", action.command.deadline_s
+    submit = shell(
+        _SUBMIT,
+        *(claim, HYPERVISOR_LOCK, run_id, _WORK, f"{limit_s:g}", f"{KILL_AFTER_S:g}"),
+        *action.command.argv,
+        name="fleetops-submit",
+        changes=True,
+        root=True,
+        deadline_s=20.0,
+    )
+    return Detached(Action(host=action.host, command=submit, why=action.why), claim, limit_s)
+
+
+def must_be_submitted(outcome: Outcome, host: str) -> None:
+    """Raises StepFailed where the host did not take it. A lost answer is none: `follow` shows what became of it."""
+    if outcome.status is not None and not outcome.ok:
+        why = "the lock is lost" if outcome.status == _LOCK_LOST else f"status {outcome.status}"
+        raise StepFailed(f"{host} did not take the change ({why}): {outcome.said}", host=host)
+
+
+def follow(desk: Desk, change: Detached) -> Outcome:
+    """Wait for its end and return how it ended, with what it printed.
+
+    A connection that breaks meanwhile changes nothing: the host is asked again. `timed_out` where it did not end within its
+    deadline, also when it could not be ended (state D); without a status where the host lost it.
+    """
+    until, host = desk.now() + change.limit_s + KILL_AFTER_S + _LATE_S, change.action.host
+    while True:
+        seen = _look(desk, host, change.claim)
+        if seen is not None:
+            return seen
+        if desk.now() >= until:
+            return Outcome(status=None, timed_out=True)
+        desk.wait(_POLL_S)
+
+
+def _look(desk: Desk, host: str, claim: str) -> Outcome | None:
+    """None while it runs, and while nobody can tell."""
+    try:
+        outcome = desk.ask(host, watch(claim))
+    except FleetopsError as error:
+        desk.tell(f"{error.message}: asking again how the change fares")
+        return None
+    state, _, stdout = outcome.stdout.partition("\n")
+    if not outcome.ok or state == "running":
+        return None
+    status = int(state.removeprefix("ended ")) if state.startswith("ended ") else None
+    return Outcome(status=status, stdout=stdout, stderr=outcome.stderr, timed_out=status == _TIMED_OUT)
+
+
+def watch(claim: str) -> Command:
+    """The read that tells how a detached change fares."""
+    return shell(_WATCH, claim, name="fleetops-watch", root=True)
