@@ -17,7 +17,7 @@ _LITERAL = re.compile(r"""^(?:__version__|version)\b[^\n]*= *["']([^"'\n]+)["']"
 _METADATA = re.compile(r"^Version: *(\S+)", re.MULTILINE)
 _VERSION_FILES = ("_version.py", "version.py", "__init__.py")
 _VERSION_BYTES = 2**16
-_SEARCHES = 12
+_SEARCHES = 3
 
 
 class LocalTree:
@@ -81,7 +81,7 @@ class LocalTree:
         return self._found[name]
 
     def _mentioning(self, name: str) -> Iterator[str]:
-        """By a search of every file for the first names, then in an index, which costs as much as forty searches."""
+        """By a search of every file for the first names, then in an index, which costs as much as a few of them."""
         if len(self._found) < _SEARCHES:
             return (path for path, data in self._contents.items() if mentions(data, name))
         sought = name.encode()

@@ -49,6 +49,11 @@ class Program:
     rank_tests: dict[object, bool] = field(default_factory=dict)
     _lineages: dict[Class, list[Class]] = field(default_factory=dict)
 
+    @property
+    def travels(self) -> bool:
+        """Whether only what is asked for comes from a node, and more of it may still come."""
+        return isinstance(getattr(self.tree, "wanted", None), set)
+
     def files_mentioning(self, name: str) -> tuple[str, ...]:
         """Without the folders of other programs (tests, benchmarks)."""
         return tuple(file for file in self.tree.mentioning(name) if not self._is_left_out(file))
@@ -91,7 +96,8 @@ class Program:
         head, *parts = dotted.split(".")
         if head != self.package.name:
             return None
-        self.tree.mentioning(because)
+        if self.travels:
+            self.tree.mentioning(because)
         stem = "/".join(parts)
         for file in (f"{stem}.py", f"{stem}/__init__.py" if stem else "__init__.py"):
             if module := self.module(file):
@@ -171,7 +177,7 @@ class Program:
         self._walk_up(one, found, _HOPS)
         kept = list(dict.fromkeys(reversed(found)))
         line = list(reversed(kept))
-        if not isinstance(getattr(self.tree, "wanted", None), set):  # what has yet to travel may add bases
+        if not self.travels:  # what has yet to travel may add bases
             self._lineages[one] = line
         return line
 
@@ -224,7 +230,7 @@ class MethodIndex:
                 for one in module.every_function
                 if one.owner and one.name == name
             )
-            if isinstance(getattr(self.program.tree, "wanted", None), set):
+            if self.program.travels:
                 return found  # more may still travel
             self._known[name] = found
         return self._known[name]
