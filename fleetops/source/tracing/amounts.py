@@ -38,6 +38,24 @@ class Symbol:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a function of the package answers, asked about this: `fits(pool, ...)` is true."""
+
+    function: str
+    about: str
+    truth: bool
+
+
+def answer(test: ast.expr, *, truth: bool) -> Answer | None:
+    """Of a test that is such a call, or the opposite of one."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, truth = test.operand, not truth
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.args:
+        return Answer(test.func.id, unparsed(test.args[0]), truth)
+    return None
+
+
+@dataclass(frozen=True)
 class Step:
     """A place on the way, still as a node."""
 
@@ -56,7 +74,7 @@ class Call:
     choice: int = 0
 
     def __hash__(self) -> int:
-        return hash((id(self.node), self.choice))
+        return id(self.node) + self.choice
 
 
 @dataclass(frozen=True)
@@ -70,8 +88,12 @@ class Guard:
     module: Module = field(compare=False)
     ranks: bool = field(compare=False, default=False)
 
-    def __hash__(self) -> int:
+    @cached_property
+    def _hash(self) -> int:
         return hash((self.path, id(self.node), self.branch))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def text(self) -> str:
@@ -145,6 +167,7 @@ class Amount:
         bounded: what else bounds it (`min(...)`), as text.
         moved: what was added to it before it became an amount of something, as text.
         site: where it became an amount of something; None while it is the flag's bare number.
+        provided: what has to be so for it to be taken at all.
     """
 
     coefficient: Fraction = Fraction(1)
@@ -157,7 +180,18 @@ class Amount:
     bounded: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     site: Site | None = None
+    provided: Answer | None = None
     trail: tuple[Step, ...] = field(compare=False, default=())
+
+    @cached_property
+    def _hash(self) -> int:
+        """Once: amounts are merged, looked up and compared all the time."""
+        return hash(
+            (self.coefficient, self.times, self.over, self.parallel, self.share, self.moved, self.site)
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def is_bare(self) -> bool:

@@ -4,11 +4,11 @@ import ast
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from fleetops.source.tracing.amounts import Amount
+from fleetops.source.tracing.amounts import Amount, Answer, answer
 from fleetops.source.tracing.assigning import Assigning
 from fleetops.source.tracing.definitions import Class
 from fleetops.source.tracing.machine import Frame
-from fleetops.source.tracing.merging import is_floor, limit, mark_floor, merged
+from fleetops.source.tracing.merging import is_floor, limit, mark_floor, mark_kept, merged
 from fleetops.source.tracing.texts import written
 from fleetops.source.tracing.values import Const, Object, Reference, Several, Table, Value, elements
 
@@ -41,6 +41,8 @@ class Branching(Assigning):
         if first[2] or second[2]:
             frame.names, self.machine.state, frame.gone = second if first[2] else first
             return not first[2]
+        if kept := self._otherwise(frame, statement.test):
+            mark_kept(first[0], second[0], kept)
         if is_floor(statement):
             mark_floor(first[0], second[0], written(statement.test))
             mark_floor(first[1], second[1], written(statement.test))
@@ -50,6 +52,12 @@ class Branching(Assigning):
             limit(first[1], second[1], place)
         frame.names, self.machine.state = merged(first[0], second[0]), merged(first[1], second[1])
         return None
+
+    def _otherwise(self, frame: Frame, test: ast.expr) -> Answer | None:
+        """What is so where a test fails, given that the flag is set."""
+        parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+        open_parts = [one for one in parts if self.decide(frame, one) is not True]
+        return answer(open_parts[0], truth=False) if len(open_parts) == 1 else None
 
     def decide(self, frame: Frame, test: ast.expr) -> bool | None:
         """Which way a test goes when the flag is set to a positive number; None where that is not known."""

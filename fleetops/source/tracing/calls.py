@@ -81,7 +81,8 @@ class Calls(Outside):
         if size := names.group_size(node):
             return (size,)
         if name == "getattr" and (member := self._member_by_name(frame, node, positional)):
-            return member
+            # what is assigned somewhere may not have been yet
+            return member if amounts_in(member) else union(member, *positional[2:3])
         if builtin_calls.asks_by_name(name, positional) and (
             held := self._asked_by_name(frame, node, name, positional)
         ):
@@ -140,6 +141,7 @@ class Calls(Outside):
         """Followed where it matters; else what its name says of its result."""
         given = union(*arguments[0], *arguments[1].values(), *(callee.scope or {}).values())
         matters = bool(amounts_in(given)) or target in self.machine.interesting or self._carries(callee.bound)
+        matters = matters or self.machine.flag in arguments[1]
         text = written(node)
         plain = names.symbol(text, target.name, self.program.package)
         small = matters or (len(target.node.body) <= _SMALL and self._aside < _ASIDE)
@@ -169,6 +171,8 @@ class Calls(Outside):
 
     def _again(self, frame: Frame, node: ast.AST, target: Function, this: Object) -> None:
         """A method that has allocated for this object, called once more on the same way."""
+        if not any(function is target for function, _ in self.machine.allocators):
+            return
         ways = {(guard.path, guard.text): guard.branch for guard in self.machine.guards}
         for (owner, _), values in list(self.machine.state.items()):
             for amount in amounts_in(values) if owner == this else ():
@@ -239,8 +243,9 @@ class Calls(Outside):
     def _carries(self, bound: Object | None) -> bool:
         """Whether an object under construction holds an amount that nothing has been allocated for yet."""
         return bound is not None and any(
-            owner == bound and any(not self.machine.is_allocated(one) for one in amounts_in(values))
+            any(not self.machine.is_allocated(one) for one in amounts_in(values))
             for (owner, _), values in self.machine.state.items()
+            if owner is bound or owner == bound
         )
 
 

@@ -63,12 +63,12 @@ class Conclusion:
         """Allocations (or limits of them) that take an amount of the flag."""
         found = [one for one in self.machine.allocations if one.amount.site is not None]
         # Where rows of many bytes are allocated by their number, a single dimension of that number keeps track of them.
-        rows = {
-            one.amount.site
+        rows = {one.amount.site for one in found if one.why != ALONE and _is_number(one.amount)}
+        found = [
+            one
             for one in found
-            if one.why != ALONE and any(under.counts_bytes for under in one.amount.over)
-        }
-        found = [one for one in found if one.why != ALONE or one.amount.site not in rows]
+            if one.why != ALONE or one.amount.site not in rows or not _is_number(one.amount)
+        ]
         # What is derived from a pool's size by other means beside the pool itself (a table for each request) is none.
         clear = {
             one.amount.site for one in found if one.why != ALONE and not unit_of(one.amount, one.step.text)[1]
@@ -124,7 +124,8 @@ class Conclusion:
         found: dict[Scope, Owned] = {}
         for one in own:
             owned = scope_of(one, self.reach)
-            found.setdefault(owned.scope, owned)
+            if owned.scope not in found or (owned.way and not found[owned.scope].way):
+                found[owned.scope] = owned
         if len(found) > 1:
             told = "; ".join(f"{owned.scope}: {owned.why}" for owned in found.values())
             self.doubts.append(f"its allocations do not agree: {told}")
@@ -180,11 +181,17 @@ class Conclusion:
         return f"{self.declared[0].module.file}:{self.declared[0].line}"
 
     def _plainest(self, taken: list[Met]) -> Amount | None:
-        """The amount whose way is shown: a whole one, by the shortest way."""
+        """The amount whose way is shown: a whole one, where what leads there is known, by the shortest way."""
         if taken:
             often = Counter(one.root for one in taken)
             best = min(
-                taken, key=lambda one: (one.amount.share == "part", -often[one.root], len(one.amount.trail))
+                taken,
+                key=lambda one: (
+                    one.amount.share == "part",
+                    not (one.root and self.reach.ways(one.root)),
+                    -often[one.root],
+                    len(one.amount.trail),
+                ),
             )
             return best.amount
         lost = [*self.machine.losses, *self.machine.overrides]
@@ -192,3 +199,8 @@ class Conclusion:
 
     def _ordered_checks(self) -> list[Any]:
         return sorted(self.machine.checks, key=lambda item: (item[0].step.module.file, item[0].step.line))
+
+
+def _is_number(amount: Amount) -> bool:
+    """Of things that take bytes each, and not bytes itself."""
+    return any(under.counts_bytes for under in amount.over)

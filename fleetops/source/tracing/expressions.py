@@ -5,13 +5,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 
 from fleetops.source.tracing import names
-from fleetops.source.tracing.amounts import Amount, Symbol
+from fleetops.source.tracing.amounts import Amount, Answer, Symbol
 from fleetops.source.tracing.guards import restricts
 from fleetops.source.tracing.machine import Frame
 from fleetops.source.tracing.operators import Operators
 from fleetops.source.tracing.ranks import hides_rank_test
 from fleetops.source.tracing.texts import written
-from fleetops.source.tracing.values import Const, Lambda, Values, amounts_in, limited, union
+from fleetops.source.tracing.values import Const, Lambda, Values, amounts_in, limited, provided, union
 
 
 class Expressions(Operators):
@@ -55,6 +55,8 @@ class Expressions(Operators):
             if verdict is None or verdict is branch:
                 with self.branch(frame, node, node.test, branch=branch):
                     found.append(self.evaluate(frame, value))
+                if branch and (answer := self._kept_none(frame, node.test)):
+                    found[-1] = provided(found[-1], answer)
         if (
             len(found) == 2
             and set(amounts_in(found[0])) != set(amounts_in(found[1]))
@@ -63,6 +65,20 @@ class Expressions(Operators):
             place = f"{frame.module.file}:{node.lineno}"
             found = [limited(values, place) for values in found]
         return _one_or_all(union(*found))
+
+    def _kept_none(self, frame: Frame, test: ast.expr) -> Answer | None:
+        """What has to be so for `x is None`, where that is known of every None that it may be."""
+        if not (
+            isinstance(test, ast.Compare)
+            and isinstance(test.ops[0], ast.Is)
+            and isinstance(test.left, ast.Name)
+            and isinstance(test.comparators[0], ast.Constant)
+        ):
+            return None
+        values = self.evaluate(frame, test.left)
+        answers = {one.provided for one in values if isinstance(one, Const) and one.value is None}
+        known = all(isinstance(one, Const | Amount) for one in values) and len(answers) == 1
+        return answers.pop() if known else None
 
     def tests_rank(self, frame: Frame, test: ast.expr) -> bool:
         """Whether some ranks go one way and some the other."""

@@ -3,14 +3,14 @@
 import ast
 from dataclasses import dataclass, field, replace
 
-from fleetops.source.tracing.amounts import Amount, Step
+from fleetops.source.tracing.amounts import Amount, Step, Symbol
 from fleetops.source.tracing.builtin_calls import is_shared
 from fleetops.source.tracing.declared import Declaration
-from fleetops.source.tracing.definitions import Class, Function, Module, last_name
-from fleetops.source.tracing.machine import Field, Machine
+from fleetops.source.tracing.definitions import Function, Module, last_name
+from fleetops.source.tracing.machine import Field, Machine, Noticed
 from fleetops.source.tracing.reach import Reach
 from fleetops.source.tracing.statements import Statements
-from fleetops.source.tracing.values import amounts_in
+from fleetops.source.tracing.values import Const, Foreign, Object, amounts_in
 
 _UP = 4
 _MOST_ROOTS = 160
@@ -73,46 +73,60 @@ class Follower:
             known = self.machine.fields.setdefault(new.name, [])
             if any(one.amount == new.amount and _covers(one, new) for one in known):
                 continue
-            if new.amount.site is not None and self._is_allocated(new.amount):
+            if self._is_allocated(new):
                 continue
             known.append(new)
             self._learn()
-            self._chase(new.name, new.amount, new.owner)
+            self._chase(new.name, new)
 
-    def _is_allocated(self, amount: Amount) -> bool:
-        """By memory of its own: what processes share says nothing of each."""
-        return any(
-            one.amount.site == amount.site and not is_shared(one.step.text)
+    def _is_allocated(self, held: Field) -> bool:
+        """By memory of its own, where it was stored or by what it was stored in: others that read it take no more.
+
+        What processes share says nothing of each. Of what a configuration holds, every reader may take some.
+        """
+        return held.amount.site is not None and any(
+            (one.root is held.root or self._is_own(held, one.root))
+            and one.amount.site == held.amount.site
+            and not is_shared(one.step.text)
             for one in self.machine.allocations
         )
 
-    def _chase(self, name: str, amount: Amount | None = None, owner: Class | None = None) -> None:
-        """Run every function that reads it; an amount that has been converted only until something is allocated by it."""
+    def _is_own(self, held: Field, root: Function | None) -> bool:
+        owner = root.owner if root else None
+        return bool(owner and held.owner and self.machine.program.related(owner, held.owner))
+
+    def _chase(self, name: str, held: Field | None = None) -> None:
+        """Run every function that reads it; what has been converted only until something is allocated by it."""
         tried = 0
-        for module in self._nearest(name, amount, owner):
+        for module in self._nearest(name, held):
             for function in module.functions_mentioning(name):
                 if not _reads(function, name, written=name == self.machine.flag):
                     continue
-                if amount is not None and amount.site is not None:
+                if held is not None and held.amount.site is not None:
                     tried += 1
-                    if tried > _TRIED or self._is_allocated(amount):
+                    if tried > _TRIED or self._is_allocated(held):
                         return
                 self._run_around(function)
 
-    def _nearest(self, name: str, amount: Amount | None, owner: Class | None) -> list[Module]:
+    def _nearest(self, name: str, held: Field | None) -> list[Module]:
         """The file that it was stored in first: what allocates by it mostly stands close by.
 
         Of a name that very many files mention, only its own class's file: anywhere else it is another's.
         """
         program = self.machine.program
-        if amount is not None and amount.site is not None and len(program.files_mentioning(name)) > _COMMON:
-            return [owner.module] if owner else []
-        here = {step.module for step in amount.trail[-1:]} if amount else set()
+        if held and held.amount.site is not None and len(program.files_mentioning(name)) > _COMMON:
+            return [held.owner.module] if held.owner else []
+        here = {step.module for step in held.amount.trail[-1:]} if held else set()
         return sorted(program.modules_mentioning(name), key=lambda one: one not in here)
 
     def _run_around(self, function: Function) -> None:
-        for root in self._raised(function, _UP):
+        while function.outer is not None:
+            function = function.outer
+        roots = self._raised(function, _UP)
+        for root in roots:
             self._run(root)
+        if roots and function not in self.machine.entered:
+            self._run(function)  # its callers hand it on to something that calls it later
 
     def _raised(self, function: Function, up: int) -> list[Function]:
         """A plain function is followed from its callers, who know what they give it; anything else from itself."""
@@ -128,9 +142,29 @@ class Follower:
             return []  # nothing calls it
         if not callers or not up or self._is_beginning(function):
             return [function]
+        if up == _UP and function not in self.machine.interesting and self._is_inert(function):
+            return []
         self._follow_calls_of(function)
         raised = [root for caller in dict.fromkeys(callers) for root in self._raised(caller, up - 1)]
         return list(dict.fromkeys(raised))
+
+    def _is_inert(self, function: Function) -> bool:
+        """Whether it only tests or shows the value, whatever its callers give it: then nothing comes of them for it."""
+        machine = self.machine
+        found, machine.found, machine.vague = machine.found, [], False
+        checks = len(machine.checks)
+        try:
+            with machine.probing():
+                returned = Statements(machine).root(function)
+        except Noticed:
+            return False
+        finally:
+            machine.found = found
+            machine.entered.discard(function)
+            del machine.checks[checks:]
+        return not machine.vague and all(
+            isinstance(one, Const | Symbol | Foreign | Object) for one in returned
+        )
 
     def _follow_calls_of(self, function: Function) -> None:
         """From now on, also without the value among their arguments."""
@@ -177,7 +211,7 @@ class Follower:
         machine = self.machine
         return any(
             one.root is root
-            for met in (machine.allocations, machine.losses, machine.overrides)
+            for met in (machine.allocations, machine.losses, machine.overrides, machine.repeated)
             for one in met
         )
 

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fleetops.model.proof import Role
@@ -12,6 +12,10 @@ from fleetops.source.tracing.definitions import Class, Function, Module
 from fleetops.source.tracing.program import Program
 from fleetops.source.tracing.texts import line_text, written
 from fleetops.source.tracing.values import Object, Values
+
+
+class Noticed(Exception):  # noqa: N818 - nothing is wrong where it is raised
+    """Something has been met, which is all that was asked for."""
 
 
 @dataclass(eq=False)
@@ -41,12 +45,17 @@ class Frame:
 
 @dataclass(frozen=True)
 class Field:
-    """An attribute, key or module variable that holds the value. `owner` None: of what, is not known."""
+    """An attribute, key or module variable that holds the value.
+
+    Attributes:
+        owner: whose it is; None where that is not known. root: the function from which its storing was met.
+    """
 
     name: str
     amount: Amount
     owner: Class | None = None
     variable_of: Module | None = None
+    root: Function | None = field(compare=False, default=None)
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,8 @@ class Machine:
         interesting: functions whose calls are followed even without the value among their arguments.
         applied: writes of the flag's own field that have been taken into account, by file and line.
         allocations, losses, checks, overrides: what was met; `found`: fields that were stored.
+        entered: functions that were followed.
+        vague: it was given to something by a name that depends on who calls.
         results: of functions that have nothing to do with the value; `allocated`: amounts that memory was taken for.
     """
 
@@ -103,6 +114,9 @@ class Machine:
     allocated: set[tuple[Site, tuple[Call, ...]]] = field(default_factory=set)
     allocators: dict[tuple[Function, tuple[Call, ...]], tuple[Guard, ...]] = field(default_factory=dict)
     repeated: list[Met] = field(default_factory=list)
+    entered: set[Function] = field(default_factory=set)
+    vague: bool = False
+    noticing: bool = False
     loop_depths: tuple[int, ...] = ()
     budget: int = 400_000
 
@@ -116,7 +130,9 @@ class Machine:
         return amount.site is not None and (amount.site, amount.site.path) in self.allocated
 
     def met(self, amount: Amount, step: Step, frame: Frame, why: str = "") -> Met:
-        """Something met here and now."""
+        """Something met here and now. Raises Noticed while that is all that is asked for; a mere test does not count."""
+        if self.noticing and (step.role != "check" or not amount.is_bare):
+            raise Noticed
         return Met(
             amount=amount.after(step),
             step=step,
@@ -147,6 +163,15 @@ class Machine:
             root=self.root,
             depth=len(self.stack),
         )
+
+    @contextmanager
+    def probing(self) -> Iterator[None]:
+        """While it is only asked whether anything is met at all."""
+        self.noticing = True
+        try:
+            yield
+        finally:
+            self.noticing = False
 
     @contextmanager
     def called(self, call: Call) -> Iterator[None]:
@@ -182,9 +207,11 @@ class Machine:
             self.guards = before
 
     def hold(self, field: Field) -> None:
-        """A field has been given the value."""
+        """A field has been given the value. Raises Noticed while that is all that is asked for."""
+        if self.noticing:
+            raise Noticed
         if field not in self.found:
-            self.found.append(field)
+            self.found.append(replace(field, root=self.root))
 
     def lose(self, frame: Frame, node: ast.AST, amount: Amount, why: str) -> None:
         """The value goes where it cannot be followed."""

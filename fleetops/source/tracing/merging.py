@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from fleetops.source.tracing.amounts import Amount
+from fleetops.source.tracing.amounts import Amount, Answer
 from fleetops.source.tracing.values import Const, Values, amounts_in, limited, union
 
 Key = TypeVar("Key")
@@ -46,6 +46,13 @@ def mark_floor(changed: dict[Key, Values], kept: dict[Key, Values], test: str) -
             )
 
 
+def mark_kept(changed: dict[Key, Values], kept: dict[Key, Values], provided: Answer) -> None:
+    """What has stayed None where something else was given an amount."""
+    for key, values in kept.items():
+        if values == (Const(None),) and amounts_in(changed.get(key, ())):
+            kept[key] = (Const(None, provided),)
+
+
 def _replaced(values: Values) -> Values:
     """An amount in place of which another number may stand is not the flag's any more."""
     numbers = [one for one in values if isinstance(one, Const) and _is_size(one.value)]
@@ -63,5 +70,9 @@ def merged(first: Mapping[Key, Values], second: Mapping[Key, Values]) -> dict[Ke
     """Variables after two branches: everything that each may hold."""
     both = dict(first)
     for key, values in second.items():
-        both[key] = _replaced(union(both[key], values)) if key in both and both[key] != values else values
+        mine = both.get(key, values)
+        if mine is not values:
+            both[key] = _replaced(union(mine, values)) if mine != values else values
+        else:
+            both[key] = values
     return both

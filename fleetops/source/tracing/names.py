@@ -3,6 +3,7 @@
 import ast
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from fleetops.source.packages.base import Package
 from fleetops.source.tracing.amounts import Symbol
@@ -26,11 +27,17 @@ _RANK_TEST = re.compile(
 
 def symbol(text: str, name: str, package: Package) -> Symbol:
     """The symbol for an identifier (its last part), written as `text`."""
-    if name in package.parallel_sizes or _PARALLEL.search(name):
+    parallel, in_bytes, rank_test = _says(name)
+    if parallel or name in package.parallel_sizes:
         return Symbol(text, parallel=((name.removeprefix("get_").removeprefix("_"), 1),))
-    return Symbol(
-        text, counts_bytes=bool(_BYTES.search(name.lower())), rank_test=bool(_RANK_TEST.search(name.lower()))
-    )
+    return Symbol(text, counts_bytes=in_bytes, rank_test=rank_test)
+
+
+@lru_cache(maxsize=65536)
+def _says(name: str) -> tuple[bool, bool, bool]:
+    """Whether it is a parallel size, a number of bytes, a test of the rank."""
+    lower = name.lower()
+    return bool(_PARALLEL.search(name)), bool(_BYTES.search(lower)), bool(_RANK_TEST.search(lower))
 
 
 _COUNT = re.compile(r"(size|pages|tokens|slots|blocks|capacity|memory|mem)\)?$")
@@ -79,8 +86,12 @@ def is_rank(node: ast.expr) -> bool:
         and _is_rank_key(node.args[0])
     ):
         return True
-    name = last_name(node)
-    return bool(name and _RANK.search(name.lower())) and not _RANK_TEST.search(name.lower())
+    return _names_rank(last_name(node))
+
+
+@lru_cache(maxsize=65536)
+def _names_rank(name: str) -> bool:
+    return bool(_RANK.search(name.lower())) and not _RANK_TEST.search(name.lower())
 
 
 def _is_rank_key(node: ast.expr) -> bool:
@@ -93,8 +104,7 @@ def _is_rank_key(node: ast.expr) -> bool:
 
 def tests_rank(node: ast.expr) -> bool:
     """Whether a name by itself says that it is true on some ranks only (`is_rank0`, `is_first_rank()`)."""
-    name = last_name(node)
-    return bool(name and _RANK_TEST.search(name.lower()))
+    return _says(last_name(node))[2]
 
 
 def parameters(function: Function, package: Package) -> dict[str, Values]:

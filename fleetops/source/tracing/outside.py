@@ -45,6 +45,7 @@ class Outside(Constructing):
             if isinstance(callee, Space):
                 return (Symbol(text),)
             return (names.symbol(text, name, self.program.package),)
+        self.machine.vague |= _first_name(node.func) in frame.names
         alone = all(amounts_in(one) or all(isinstance(value, Const) for value in one) for one in positional)
         if isinstance(callee, Foreign | Symbol) and builtin_calls.keeps(name) and (alone or name == "cast"):
             return tuple(one for one in given if amounts_in((one,)))
@@ -95,6 +96,13 @@ class Outside(Constructing):
         ]
         if between and around:
             machine.repeated.append(machine.met(taken, machine.step(frame, node, "allocation"), frame))
+
+
+def _first_name(node: ast.expr) -> str:
+    """`a` of `a.b(...).c`."""
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _said(callee: Value) -> str:

@@ -1,17 +1,20 @@
 """The pools that are built of the amount: where, of which share of it, and which of them at the same time."""
 
+from dataclasses import replace
 from typing import Any
 
 from fleetops.model.proof import ALWAYS, Pool
+from fleetops.source.tracing.amounts import answer
 from fleetops.source.tracing.definitions import Function
 from fleetops.source.tracing.machine import Met
 
 
 def pools_of(taken: list[Met]) -> tuple[Pool, ...]:
     """One for each place where the number becomes a size, and each share of it."""
-    contexts = _contexts(taken)
+    alike = _alike(taken)
+    contexts = _contexts(alike)
     found: dict[tuple[str, int, str, str], set[str]] = {}
-    for one in taken:
+    for one in alike:
         site = one.amount.site
         if site is None:
             continue
@@ -34,14 +37,47 @@ def pools_of(taken: list[Met]) -> tuple[Pool, ...]:
 def simultaneous(taken: list[Met]) -> int:
     """The most whole pools that one stack builds."""
     most = 1
-    for group in _contexts([one for one in taken if one.step.role != "check"]).values():
-        whole = {_place(one): one for one in group if one.amount.share == "whole"}
-        kept: list[Met] = []
-        for one in whole.values():
-            if not any(_excludes(one, other) for other in kept):
-                kept.append(one)
-        most = max(most, len(kept))
+    for group in _contexts(_alike([one for one in taken if one.step.role != "check"])).values():
+        wholes = {_place(one): one for one in group if one.amount.share == "whole" and not _is_idle(one)}
+        whole = list(wholes.values())
+        beside = [[not _excludes(one, other) for other in whole] for one in whole]
+        most = max([most, *(_together(first, beside) for first in range(len(whole)))])
     return most
+
+
+def _is_idle(one: Met) -> bool:
+    """Whether it would take memory only where a test on the way there goes the other way."""
+    so, site = one.amount.provided, one.amount.site
+    if so is None or site is None:
+        return False
+    opposite = replace(so, truth=not so.truth)
+    return any(answer(guard.test, truth=guard.branch) == opposite for guard in (*site.guards, *one.guards))
+
+
+def _together(first: int, beside: list[list[bool]]) -> int:
+    """How many stand beside each other, that one among them."""
+    kept = [first]
+    for one in range(len(beside)):
+        if one != first and all(beside[one][other] for other in kept):
+            kept.append(one)
+    return len(kept)
+
+
+def _alike(taken: list[Met]) -> list[Met]:
+    """Of those that take memory for the very same amount, one."""
+    found: dict[tuple[Any, ...], Met] = {}
+    for one in taken:
+        if site := one.amount.site:
+            key = (
+                one.root,
+                _place(one),
+                site.guards,
+                one.amount.share,
+                one.amount.provided,
+                one.step.role == "check",
+            )
+            found.setdefault(key, one)
+    return list(found.values())
 
 
 def _contexts(taken: list[Met]) -> dict[Function | None, list[Met]]:

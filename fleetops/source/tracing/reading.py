@@ -181,6 +181,8 @@ class Reading(Evaluator):
             for one in self.machine.fields.get(node.attr, ())
             if one.variable_of is None and self._may_hold(owner, one)
         ]
+        if not held:
+            return ()
         step = self.machine.step(frame, node, "read")
         return tuple(one.amount.after(step) for one in held)
 

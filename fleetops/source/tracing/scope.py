@@ -43,11 +43,15 @@ def scope_of(one: Met, reach: Reach) -> Owned:
 
 
 def _ways(one: Met, reach: Reach) -> list[Way]:
-    """The ways to what allocates, or else to where the number became an amount; the sure ones, where there are any."""
+    """The ways to what allocates, the sure ones, where there are any.
+
+    Where none is found: those to where the number became an amount inside a rank's process. What a configuration of
+    the whole server holds says nothing of where, and how often, memory is taken for it.
+    """
     site = one.amount.site
     ways = reach.ways(one.root) if one.root else []
     if not ways and site and site.root:
-        ways = reach.ways(site.root)
+        ways = [way for way in reach.ways(site.root) if way.per_rank]
     return [way for way in ways if way.sure] or ways
 
 

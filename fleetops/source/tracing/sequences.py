@@ -2,11 +2,21 @@
 
 import ast
 
-from fleetops.source.tracing.amounts import Symbol
+from fleetops.source.tracing.amounts import Amount, Symbol
 from fleetops.source.tracing.machine import Frame
 from fleetops.source.tracing.reading import Reading
 from fleetops.source.tracing.texts import written
-from fleetops.source.tracing.values import Const, Each, Several, Table, Value, Values, elements, union
+from fleetops.source.tracing.values import (
+    Const,
+    Each,
+    Several,
+    Table,
+    Value,
+    Values,
+    amounts_in,
+    elements,
+    union,
+)
 
 
 class Sequences(Reading):
@@ -91,9 +101,12 @@ class Sequences(Reading):
 
 
 def joined(left: Value, right: Value) -> Value | None:
-    """A list or tuple with another added to it; None where they are none."""
+    """A list or tuple with another added to it, of which nothing may be known (a shape's rest); None where they are none."""
     if isinstance(left, Several) and isinstance(right, Several):
         return Several((*left.items, *right.items))
     if isinstance(left, Several | Each) and isinstance(right, Several | Each):
         return Each(union(elements(left), elements(right)))
+    for known, other in ((left, right), (right, left)):
+        if isinstance(known, Several | Each) and not isinstance(other, Amount) and amounts_in((known,)):
+            return Each(union(elements(known), (other,)))
     return None

@@ -20,6 +20,7 @@ class Statements(Branching):
         """Everything that it may return; its effects are in the machine."""
         frame = Frame(target.module, target, this, bound)
         self.machine.stack.append(target)
+        self.machine.entered.add(target)
         try:
             self.block(frame, target.node.body)
         finally:

@@ -6,15 +6,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from fleetops.source.tracing.amounts import Amount, Call, Symbol
+from fleetops.source.tracing.amounts import Amount, Answer, Call, Symbol
 from fleetops.source.tracing.definitions import Class, Function, Module
 
 
 @dataclass(frozen=True)
 class Const:
-    """A literal."""
+    """A literal. `provided`: what has to be so for a variable to have kept it."""
 
     value: Any
+    provided: Answer | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,13 @@ class Object:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Object)
+            and self._hash == other._hash
+            and (self.of, self.path) == (other.of, other.path)
+        )
 
 
 @dataclass(frozen=True)
@@ -144,8 +152,17 @@ _MOST = 10
 def union(*alternatives: Iterable[Value]) -> Values:
     """All of them, each once, amounts first; beyond a dozen the ones that say least are dropped."""
     seen = dict.fromkeys(value for values in alternatives for value in values)
-    ordered = sorted(seen, key=lambda value: not amounts_in((value,)))
-    return tuple(ordered[:_MOST]) if len(ordered) > _MOST else tuple(ordered)
+    if len(seen) <= 1:
+        return tuple(seen)
+    first = [value for value in seen if _has_amount(value)]
+    ordered = (*first, *(value for value in seen if not _has_amount(value))) if first else tuple(seen)
+    return ordered[:_MOST]
+
+
+def _has_amount(value: Value) -> bool:
+    return isinstance(value, Amount) or (
+        isinstance(value, Several | Each | Table | Partial) and next(_amounts((value,)), None) is not None
+    )
 
 
 def amounts_in(values: Iterable[Value]) -> list[Amount]:
@@ -183,3 +200,8 @@ def elements(value: Value) -> Values:
 def limited(values: Values, place: str) -> Values:
     """Amounts that only some ranks are given."""
     return tuple(replace(one, ranks=one.ranks or place) if isinstance(one, Amount) else one for one in values)
+
+
+def provided(values: Values, so: Answer) -> Values:
+    """Amounts that are taken only where that is so."""
+    return tuple(replace(one, provided=so) if isinstance(one, Amount) else one for one in values)

@@ -6,6 +6,7 @@ from release_variants import SMALL, variant
 HIRADIX = "srt/mem_cache/hiradix_cache.py"
 POOL = "srt/mem_cache/host_pool.py"
 CACHE = "srt/mem_cache/host_cache.py"
+ARGS = "srt/server_args.py"
 ASSEMBLER = "srt/mem_cache/hybrid_cache/hybrid_pool_assembler.py"
 MAKE = "self.host_pool = HostPool("
 SECOND = "self.second_pool = HostPool(self.kv_cache, 1.0, server_args.hicache_size, 1)"
@@ -58,6 +59,16 @@ def one_pool_or_the_other(patch: Patch) -> None:
         CACHE,
         f"        {MAKE}\n",
         f"        if self.page_size > 1:\n            {SECOND}\n            return\n        {MAKE}\n",
+    )
+
+
+@variant(SMALL, right="per-rank GB x2")
+def one_pool_or_two_others(patch: Patch) -> None:
+    patch.replace(
+        CACHE,
+        f"        {MAKE}\n",
+        f"        if self.page_size > 1:\n            {SECOND}\n            return\n"
+        f"        {SECOND.replace('second', 'third')}\n        {MAKE}\n",
     )
 
 
@@ -161,4 +172,63 @@ def built_twice_by_the_scheduler(patch: Patch) -> None:
         "srt/managers/scheduler.py",
         "self.tree_cache = HostCache(self.device_pool, server_args)",
         "if server_args.page_size > 1:\n    self.tree_cache = HostCache(self.device_pool, server_args)",
+    )
+
+
+@variant(SMALL, right="per-rank GB")
+def the_rest_of_its_shape_is_the_device_pools(patch: Patch) -> None:
+    patch.replace(
+        POOL,
+        "            (2, self.layer_num, self.size, self.head_num, self.head_dim),\n",
+        "            (self.size,) + self.device_pool.shape[1:],\n",
+    )
+
+
+@variant(SMALL, right="unproven")
+def one_of_two_readers_of_the_bytes_divides(patch: Patch) -> None:
+    """The configuration holds bytes; of the two that read them, one takes all of them."""
+    patch.replace(
+        ARGS,
+        "    def check(self):\n",
+        "    def check(self):\n        self.extra_config.update({'host_bytes': self.hicache_size * 1e9})\n",
+    )
+    patch.replace(
+        CACHE,
+        "            server_args.hicache_size,\n",
+        "            server_args.extra_config.get('host_bytes'),\n",
+    )
+    patch.replace(
+        POOL, "int(host_size * 1e9 // self.size_per_token)", "int(host_size // self.size_per_token)"
+    )
+    patch.append(
+        POOL,
+        "\nclass Staging:\n    def __init__(self, server_args):\n"
+        "        size = server_args.extra_config.get('host_bytes') // server_args.tp_size\n"
+        "        self.buffer = torch.empty(int(size), dtype=torch.uint8)\n",
+    )
+    patch.replace(
+        "srt/managers/scheduler.py",
+        "from sglang.srt.mem_cache.host_cache import HostCache\n",
+        "from sglang.srt.mem_cache.host_cache import HostCache\nfrom sglang.srt.mem_cache.host_pool import Staging\n",
+    )
+    patch.after(
+        "srt/managers/scheduler.py",
+        "self.tree_cache = HostCache(self.device_pool, server_args)",
+        "self.staging = Staging(server_args)",
+    )
+
+
+@variant(SMALL, right="unproven", names="overwritten")
+def a_hook_that_is_handed_on_overwrites_it(patch: Patch) -> None:
+    patch.replace(
+        ARGS,
+        "    def check(self):\n",
+        "    def check(self):\n        if getattr(self, '_checked', False):\n            return\n"
+        "        run_hook(handle_size, self)\n        self._checked = True\n",
+    )
+    patch.append(
+        ARGS,
+        "\nHOOKS = {}\n\n\ndef run_hook(hook, *given):\n    return HOOKS.get(hook.__name__, hook)(*given)\n"
+        "\n\ndef declare(args, source, **fields):\n    args.declared.append((source, dict(fields)))\n"
+        "\n\ndef handle_size(args):\n    if args.hicache_size > 0:\n        declare(args, 'size', hicache_size=16)\n",
     )
