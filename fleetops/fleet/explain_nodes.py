@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from fleetops.facts import cgroup, engine_source, memory
 from fleetops.fleet.explain import EXIT_CODES
 from fleetops.fleet.explain_size import node_size
+from fleetops.fleet.prove import Running, as_root, source_of_start
 from fleetops.fleet.read import Sessions
 from fleetops.model.command import Command, Outcome, shell
 from fleetops.model.engine import EngineSource
@@ -17,7 +18,7 @@ from fleetops.model.fleet import Inventory, Node
 from fleetops.model.proof import Explanation
 from fleetops.sizing.budget import Room, Rooms
 from fleetops.source.packages import package
-from fleetops.source.transport import Files, ProofCache, explain_remotely
+from fleetops.source.transport import Files, ProofCache, explain_remotely, read_digest
 from fleetops.source.transport_answers import (
     DIGEST_S,
     SourceDigest,
@@ -25,6 +26,7 @@ from fleetops.source.transport_answers import (
     parse_digest,
 )
 from fleetops.ssh.fanout import fan_out
+from fleetops.ssh.sudo import NoRoot
 
 # $1: the script that finds the package; $2, $3: its arguments; $4: the script that hashes what was found.
 _LOCATE_AND_HASH = """\
@@ -40,12 +42,19 @@ Answer = Explanation | FleetopsError
 
 @dataclass(frozen=True, kw_only=True)
 class _Located:
-    """A node's source, and the memory it has for what the flag takes."""
+    """A node's source, and the memory it has for what the flag takes.
+
+    Attributes:
+        by_root: only a launch's interpreter has named the folder, so that it is read as root, as a launch does.
+        note: how a launch of the node's profile comes by this source, or that it does not; "" where that goes without saying.
+    """
 
     node: Node
     source: EngineSource
     digest: SourceDigest
     rooms: Rooms
+    by_root: bool = False
+    note: str = ""
 
 
 @dataclass(kw_only=True)
@@ -53,6 +62,7 @@ class _Question:
     """What is asked of all nodes, and what they share while they are asked."""
 
     sessions: Sessions
+    inventory: Inventory
     flag: str
     engine: str | None
     proofs: ProofCache
@@ -74,7 +84,7 @@ def explain_nodes(
     `engine` names the package to look at; without it, it is each node's own engine. `on_answer` hears, after each
     answer, which nodes have still to give theirs.
     """
-    question = _Question(sessions=sessions, flag=flag, engine=engine, proofs=proofs)
+    question = _Question(sessions=sessions, inventory=inventory, flag=flag, engine=engine, proofs=proofs)
     answers: dict[str, Answer] = {}
     located: dict[str, _Located] = {}
     for found in fan_out(nodes, lambda node: _locate(question, node)):
@@ -87,7 +97,8 @@ def explain_nodes(
     for traced in fan_out(groups, lambda group: _trace(question, group)):
         answers |= traced.value or {one.node.name: traced.error for one in traced.item if traced.error}
         on_answer({node.name for node in nodes} - set(answers))
-    return _report(flag, inventory, [(node, answers[node.name], located.get(node.name)) for node in nodes])
+    told = [(node, answers[node.name], located.get(node.name)) for node in nodes]
+    return _report(flag, inventory, [(node, _noted(answer, where), where) for node, answer, where in told])
 
 
 def exit_code(report: ExplainReport) -> Exit:
@@ -97,22 +108,45 @@ def exit_code(report: ExplainReport) -> Exit:
 
 
 def _locate(question: _Question, node: Node) -> _Located:
-    """One round trip: where the source lies, what it hashes to, and how much memory there is."""
+    """Where the source lies, what it hashes to, and how much memory there is: one round trip, and one to ask its profile's
+    interpreter, whose word counts.
+    """
     name = question.engine or node.engine
     package(name)  # an engine that no package file describes is said so before anything is asked
     locating = engine_source.fact(name, node.source if name == node.engine else "")
     asked = [_locate_and_hash(locating.command), memory.FACT.command, cgroup.FACT.command]
-    told, free, bounded = question.sessions.session(node).batch(asked)
+    session = question.sessions.session(node)
+    told, free, bounded = session.batch(asked)
     found, _, hashed = told.stdout.partition(_END)
     source = locating.read(replace(told, stdout=f"{found}{_END}" if _END in told.stdout else told.stdout))
+    running = _running(question, node, None if isinstance(source, Missing) else source)
+    rooms = _rooms(free, bounded)
+    if running.source and (isinstance(source, Missing) or running.source.folder != source.folder):
+        digest = read_digest(as_root(session.run), running.source.folder)
+        return _Located(
+            node=node, source=running.source, digest=digest, rooms=rooms, by_root=True, note=running.note
+        )
     if isinstance(source, Missing):
+        why = "; ".join(part for part in (source.why or source.gap.value, running.doubt) if part)
         raise FleetopsError(
-            f"no {package(name).title} source found: {source.why or source.gap.value}",
+            f"no {package(name).title} source found: {why}",
             hint="say where it is: `source:` in the inventory",
             host=node.name,
         )
     digest = parse_digest(replace(told, stdout=hashed), source.folder)
-    return _Located(node=node, source=source, digest=digest, rooms=_rooms(free, bounded))
+    note = f"a launch of {node.profile} does not take this source: {running.doubt}" if running.doubt else ""
+    return _Located(node=node, source=source, digest=digest, rooms=rooms, note=note or running.note)
+
+
+def _running(question: _Question, node: Node, found: EngineSource | None) -> Running:
+    """What a launch of the node's profile would read; nothing where no profile of this engine belongs to it."""
+    profile = question.inventory.profiles.get(node.profile)
+    if profile is None or profile.engine != (question.engine or node.engine):
+        return Running(source=found)
+    try:
+        return source_of_start(node, profile, found, question.sessions.session(node).run)
+    except NoRoot as error:
+        return Running(doubt=f"its interpreter could not be asked as root ({error.message})")
 
 
 def _locate_and_hash(locating: Command) -> Command:
@@ -160,9 +194,16 @@ def _trace(question: _Question, group: tuple[_Located, ...]) -> dict[str, Answer
     return answers
 
 
+def _noted(answer: Answer, one: _Located | None) -> Answer:
+    if one is None or not one.note or isinstance(answer, FleetopsError):
+        return answer
+    return replace(answer, notes=(*answer.notes, one.note))
+
+
 def _explain(question: _Question, one: _Located) -> Explanation:
+    ask = question.sessions.session(one.node).run
     return explain_remotely(
-        question.sessions.session(one.node).run,
+        as_root(ask) if one.by_root else ask,
         one.source.folder,
         package(one.source.engine),
         question.flag,

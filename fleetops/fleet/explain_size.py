@@ -6,6 +6,7 @@ from fleetops.model.fleet import AUTO, Flag, Profile
 from fleetops.model.proof import Explanation
 from fleetops.sizing.budget import Rooms, budget
 from fleetops.sizing.meaning import meaning_of
+from fleetops.steps.support.launching import ranks_on_node
 
 
 def node_size(explanation: Explanation, profile: Profile | None, rooms: Rooms) -> NodeSize | None:
@@ -21,12 +22,13 @@ def node_size(explanation: Explanation, profile: Profile | None, rooms: Rooms) -
         return None
     flag = profile.flag(explanation.flag) or Flag(name=explanation.flag, value=AUTO)
     beside = (one for one in _memory_flags(profile) if one.name != flag.name)
-    found = budget(profile, rooms, flags=(flag, *beside), meanings={flag.name: meaning})
+    ranks = ranks_on_node(profile)
+    found = budget(profile, rooms, flags=(flag, *beside), meanings={flag.name: meaning}, ranks=ranks)
     size, room = found.sizes[0], found.room
     asked = None if flag.value == AUTO else size.value
     return NodeSize(
         profile=profile.name,
-        ranks=profile.ranks,
+        ranks=ranks,
         unit=explanation.unit,
         asked=asked,
         asked_bytes=None if asked is None else size.total_bytes,

@@ -12,7 +12,7 @@ from fleetops.model.command import Command, Outcome, shell
 from fleetops.model.engine import ENGINE_SOURCE, EngineSource
 from fleetops.model.errors import FleetopsError
 from fleetops.model.fact import Missing
-from fleetops.model.fleet import Profile
+from fleetops.model.fleet import Node, Profile
 from fleetops.model.proof import Explanation
 from fleetops.sizing.shape import profile_shape
 from fleetops.source.packages import package
@@ -96,7 +96,7 @@ def explain_with(cache: ProofCache) -> Explain:
 
     def explain(ask_plainly: Ask, source: EngineSource, flags: Sequence[str]) -> Mapping[str, Explanation]:
         files: Files = {}
-        ask = _as_root(ask_plainly)
+        ask = as_root(ask_plainly)
         now = read_digest(ask, source.folder)
         of = package(source.engine)
         return {
@@ -109,7 +109,8 @@ def explain_with(cache: ProofCache) -> Explain:
     return explain
 
 
-def _as_root(ask: Ask) -> Ask:
+def as_root(ask: Ask) -> Ask:
+    """The same, asked as root, as whom a service is started."""
     return lambda command: ask(replace(command, root=True))
 
 
@@ -119,8 +120,11 @@ def source_to_run(situation: Situation, profile: Profile, ask: Ask) -> Running:
     What the inventory names and the interpreter would not import proves nothing. Raises FleetopsError where the
     node cannot be asked.
     """
-    found = _found(situation, profile, ask)
-    node = situation.observation.node
+    return source_of_start(situation.observation.node, profile, _found(situation, profile, ask), ask)
+
+
+def source_of_start(node: Node, profile: Profile, found: EngineSource | None, ask: Ask) -> Running:
+    """The same where `found` is what the node's facts, or a look at its usual places, have shown."""
     named = node.source if node.engine == profile.engine else ""
     told = " ".join(profile.command)
     if not is_interpreter(profile.command):
@@ -168,7 +172,7 @@ def _found(situation: Situation, profile: Profile, ask: Ask) -> EngineSource | N
 
 def _located(package: str, folder: str, ask: Ask) -> EngineSource | None:
     fact = engine_source.fact(package, folder)
-    found = fact.read(_as_root(ask)(fact.command))
+    found = fact.read(as_root(ask)(fact.command))
     return None if isinstance(found, Missing) else found
 
 
@@ -213,7 +217,7 @@ def read_model_config(profile: Profile, ask: Ask) -> Mapping[str, Any] | None:
     given = profile.environment
     home = given.get("HF_HOME")
     fact = model_config.fact(profile.model, given.get("HF_HUB_CACHE") or (f"{home}/hub" if home else ""))
-    found = fact.read(_as_root(ask)(fact.command))
+    found = fact.read(as_root(ask)(fact.command))
     return None if isinstance(found, Missing) else found.config
 
 

@@ -1,6 +1,7 @@
 """Many nodes at once: one trace for all that run the same files, and silence costs only itself."""
 
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -103,7 +104,9 @@ def test_a_second_question_is_answered_from_what_was_proven(package: Path, mocke
     fleet, tracer = Fleet(), mocker.spy(trace, "explain")
     assert ask(fleet, inventory, cache=cache).answers == first.answers
     tracer.assert_not_called()
-    assert len(fleet.sessions["node-174"].ran) == 2  # the batch; meminfo is answered without running anything
+    assert (
+        len(fleet.sessions["node-174"].ran) == 3
+    )  # the batch of two (meminfo is answered here), the interpreter
 
 
 def test_a_patched_node_has_an_answer_of_its_own(package: Path, tmp_path: Path) -> None:
@@ -133,7 +136,7 @@ def test_a_silent_node_costs_only_its_own_answer(package: Path) -> None:
 
 
 def test_one_that_dies_while_it_is_read_leaves_the_trace_to_the_next(package: Path) -> None:
-    fleet = Fleet("node-174", dies_after=2)
+    fleet = Fleet("node-174", dies_after=3)
     report = ask(fleet, fleet_of(("node-174", package), ("node-175", package)))
     assert [answer.host for answer in report.answers] == ["node-175"]
     assert report.answers[0].explanation.is_proven
@@ -148,6 +151,47 @@ def test_a_node_without_the_engine_says_what_to_do(tmp_path: Path, package: Path
     assert f"no SGLang source found: no package sglang in {tmp_path}/empty" in silent.error
     assert "source:" in silent.hint
     assert exit_code(report) is Exit.UNKNOWN
+
+
+def importing(package: Path, inventory: Inventory, *, source: str = "") -> Inventory:
+    """The same nodes, whose profile's own interpreter imports the package from here; the inventory names `source`."""
+    profile = replace(PROFILE, command=(sys.executable,), environment={"PYTHONPATH": str(package.parent)})
+    nodes = {name: replace(node, source=source) for name, node in inventory.nodes.items()}
+    return replace(inventory, nodes=nodes, profiles={"hicache300": profile})
+
+
+def patched(package: Path, tmp_path: Path) -> Path:
+    other = tmp_path / "patched/sglang"
+    shutil.copytree(package, other)
+    pool = other / "srt/mem_cache/memory_pool_host.py"
+    pool.write_text(pool.read_text().replace("1e9", "(1 << 30)"))
+    return other
+
+
+def test_the_source_that_the_nodes_profile_would_run_is_the_one_that_is_read(
+    package: Path, tmp_path: Path, mocker: MockerFixture
+) -> None:
+    mocker.patch.dict("os.environ", {"HOME": str(package.parent)})
+    inventory = importing(patched(package, tmp_path), fleet_of(("node-174", package)))
+    (answer,) = ask(Fleet(), inventory).answers
+    assert answer.folder == str(tmp_path / "patched/sglang")
+    assert answer.explanation.unit == "GiB"
+
+
+def test_a_source_that_a_launch_would_not_take_is_told_with_what_it_would_run(
+    package: Path, tmp_path: Path
+) -> None:
+    other = patched(package, tmp_path)
+    (answer,) = ask(Fleet(), importing(other, fleet_of(("node-174", package)), source=str(package))).answers
+    assert (answer.explanation.unit, answer.folder) == ("GB", str(package))
+    note = answer.explanation.notes[-1]
+    assert note.startswith("a launch of hicache300 does not take this source: ")
+    assert str(other) in note
+
+
+def test_a_node_without_a_profile_is_read_where_it_is_found(package: Path) -> None:
+    (answer,) = ask(Fleet(), fleet_of(("node-174", package), profile="")).answers
+    assert answer.explanation.notes == ()
 
 
 def test_an_engine_that_nobody_described_is_named() -> None:
@@ -210,6 +254,13 @@ def test_a_value_left_to_the_sizing_and_one_left_out_only_say_what_fits() -> Non
             available_bytes=445 * 10**9,
             fits=48,
         )
+
+
+def test_every_rank_of_the_node_counts_not_only_the_tensor_parallel_ones() -> None:
+    flags = (*PROFILE.flags, Flag(name="pp_size", value=2))
+    size = node_size(proven(), replace(PROFILE, flags=flags), ROOMS)
+    assert size
+    assert (size.ranks, size.asked_bytes, size.fits) == (16, 4800 * 10**9, 24)
 
 
 def test_pools_that_take_it_twice_count_twice() -> None:
