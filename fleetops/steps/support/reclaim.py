@@ -8,7 +8,7 @@ from fleetops.model.fact import Facts
 from fleetops.model.finding import Baseline, Observation
 from fleetops.model.gpu import GPUS, Gpus
 from fleetops.model.guest import HOST_HOLDERS
-from fleetops.model.machine import HOLDERS, LISTENERS, MEMORY, PROCESSES, SEGMENTS
+from fleetops.model.machine import HOLDERS, LISTENERS, MEMORY, PROCESSES, SEGMENTS, Listener
 from fleetops.model.record import ReclaimRow
 from fleetops.model.units import MIB, show_gb, show_gib
 
@@ -176,16 +176,29 @@ def _held_from_outside(facts: Facts | None, observation: Observation) -> set[int
 
 
 def _port(before: Observation, after: Observation) -> ReclaimRow:
+    """What somebody else listens on is not the service's to give back: that is said, and stands against a start."""
     ports = service_ports(before) | service_ports(after)
     then, now = _listening(before, ports), _listening(after, ports)
+    strangers = _strangers(before, after, now or ())
+    shown = "held" if strangers is None else f"held by pid {', '.join(map(str, strangers))}"
     return ReclaimRow(
         name=f"port {', '.join(map(str, sorted(ports)))}" if ports else "port",
         fact="port",
         before="unknown" if then is None else ("held" if then else "free"),
-        after="unknown" if now is None else ("held" if now else "free"),
+        after="unknown" if now is None else (shown if now else "free"),
         idle="free",
-        ok=None if now is None else not now,
+        ok=None if now is None else strangers is not None,
     )
+
+
+def _strangers(before: Observation, after: Observation, now: tuple[Listener, ...]) -> tuple[int, ...] | None:
+    """Who listens, where all of them are shown to be nobody of the service's; None where one may be."""
+    found = attribute(after, earlier=attribute(before).processes)
+    ours = {process.pid for process in (*found.processes, *found.nominated)}
+    owners = {pid for listener in now for pid in listener.owners}
+    if ours & owners or not all(listener.owners for listener in now):
+        return None
+    return tuple(sorted(owners))
 
 
 def service_ports(observation: Observation) -> set[int]:
@@ -194,9 +207,9 @@ def service_ports(observation: Observation) -> set[int]:
     return ports | ({observation.profile.port} if observation.profile else set())
 
 
-def _listening(observation: Observation, ports: set[int]) -> set[int] | None:
+def _listening(observation: Observation, ports: set[int]) -> tuple[Listener, ...] | None:
     listeners = observation.node_facts.value(LISTENERS)
-    return None if listeners is None else {one.port for one in listeners if one.port in ports}
+    return None if listeners is None else tuple(one for one in listeners if one.port in ports)
 
 
 def _leftovers(before: Observation, after: Observation) -> ReclaimRow:
