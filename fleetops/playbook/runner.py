@@ -10,7 +10,7 @@ from fleetops.model.event import StepEnded, StepStarted, StepStatus
 from fleetops.model.finding import Severity
 from fleetops.model.record import ReclaimRow, Result
 from fleetops.playbook.book import Entry, Playbook
-from fleetops.playbook.desk import RunDesk, out_of_silence
+from fleetops.playbook.desk import RunDesk
 from fleetops.playbook.lock import LEAST_LEASE_S, Owner, release_lock, take_lock
 from fleetops.playbook.plan import NO_SIGNAL, guards_of, is_out_of_reach
 from fleetops.steps import all_steps
@@ -67,12 +67,17 @@ class Runner:
         return f"{goes_on}; fleetops probe {node} shows how it fares, fleetops kill {node} ends it"
 
     def _must_be_as_planned(self) -> None:
-        """Between the plan and the lock somebody else may have been here: what has come since was never agreed to."""
+        """Between the plan and the lock somebody else may have been here: what has come since was never agreed to.
+
+        A node that is silent is looked at right before its power is switched, and must be silent still: each look at it
+        costs as long as its silence is waited for.
+        """
+        if self.desk.mute:
+            return
         planned = {(one.pid, one.start_ticks) for one in self.desk.current.attribution.processes}
-        now = self.desk.look()
-        if self.desk.mute and not now.observation.silence:
-            raise out_of_silence(now.node_name)
-        new = [one for one in now.attribution.living if (one.pid, one.start_ticks) not in planned]
+        new = [
+            one for one in self.desk.look().attribution.living if (one.pid, one.start_ticks) not in planned
+        ]
         if new:
             node = self.desk.current.node_name
             raise Refused(
@@ -118,7 +123,7 @@ class Runner:
     def _attempt(self, step: Step, entry: Entry, number: int) -> tuple[StepStatus, str]:
         if is_out_of_reach(self.book, number, self.desk.current):
             return "skipped", NO_SIGNAL
-        if entry.when and not self.desk.look().has(*entry.when):
+        if entry.when and not (self.desk.current if self.desk.mute else self.desk.look()).has(*entry.when):
             return "skipped", self._why_not(entry)
         self._lock_for(step)
         try:

@@ -188,7 +188,7 @@ def test_the_node_is_power_cycled_under_its_hypervisors_lock_and_its_own_once_it
 
 def test_a_node_that_answers_again_before_the_power_cycle_keeps_its_power(world, run):
     """It is looked at again right before the change: that it was silent once is no reason any more."""
-    world.back_after = 1
+    world.back_after = 0
     result = run()
     assert (result.status, result.guard) == ("refused", "changed")
     assert ("pve-01", "pct") not in world.ran
