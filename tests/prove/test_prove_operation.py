@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from fleetops.model.fleet import Flag, Inventory, Profile
 from fleetops.model.guest import CLAIMS, GUEST, GUESTS, DeviceClaim, GuestEntry, GuestState
 from fleetops.model.machine import HOLDERS, LISTENERS, Process
 from fleetops.model.record import Capacity, LaunchRecord
-from fleetops.model.session import Answer
+from fleetops.model.session import Answer, Streaming
 from fleetops.playbook import lock
 from fleetops.playbook.book import Entry, Playbook
 from fleetops.playbook.load import shipped_playbook
@@ -30,10 +32,11 @@ class Node(LocalSession):
 
     answer: Answer | None = None
 
-    def request(self, *_: object, **__: object) -> Answer:
+    @contextmanager
+    def stream(self, *_: object, **__: object) -> Iterator[Streaming]:
         if self.answer is None:
             raise ConnectionRefusedError
-        return self.answer
+        yield Streaming(self.answer.status, "application/json", 0.0, iter([self.answer.body]))
 
 
 @dataclass

@@ -189,10 +189,10 @@ def test_a_size_that_does_not_fit_is_refused_with_the_proof_the_arithmetic_and_t
 
 
 def test_an_engine_that_is_only_read_is_not_launched():
-    stated = (Flag(name="kv_offloading_size", value=48, unit="GiB", scope="total"),)
-    vllm = profile(engine="vllm", flags=stated)
-    found = proven("kv_offloading_size", engine="vllm", unit="GiB", scope="total")
-    situation = launching(vllm, found)
+    stated = (Flag(name="max_local_cpu_size", value=48, unit="GiB", scope="per-rank"),)
+    lmcache = profile(engine="lmcache", flags=stated)
+    found = proven("max_local_cpu_size", engine="lmcache", unit="GiB")
+    situation = launching(lmcache, found)
     assert planned(situation).blocked == ""
     with pytest.raises(Exception, match="does not launch yet"):
         planned(situation, "size")
