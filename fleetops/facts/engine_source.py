@@ -2,7 +2,8 @@
 
 A folder that the inventory names is taken at its word. Without one, in this order: what the running server itself
 would import (its working folder, PYTHONPATH, virtual environment and interpreter), the login's own python3, and the
-places where installations are usually found. `importlib.util.find_spec` of a top-level name looks the package up,
+places where installations are usually found. A server in a container is looked into through its own root,
+/proc/PID/root, by its folders alone: nothing that lies in a container is ever run outside of it. `importlib.util.find_spec` of a top-level name looks the package up,
 editable installs included, and runs none of its code.
 """
 
@@ -33,6 +34,7 @@ found() {
   exit 0
 }
 try() { if is_package "$1/$package"; then found "$1/$package"; fi; }
+root=
 ask() {
   place=$(cd / && timeout 5 "$1" -c '
 import importlib.util, os, sys
@@ -43,38 +45,59 @@ if spec and spec.origin:
   if [ -n "$place" ] && is_package "$place"; then found "$place"; fi
 }
 environment() { { timeout 1 tr '\\000' '\\n' < "/proc/$1/environ"; } 2>/dev/null | sed -n "s/^$2=//p"; }
+elsewhere() { [ -e "/proc/$1/root/" ] && ! [ "/proc/$1/root/" -ef / ]; }
 server() {
   first=$({ timeout 1 tr '\\000' '\\n' < "/proc/$1/cmdline"; } 2>/dev/null | head -n 1)
   case ${first##*/} in python*) ;; *) return ;; esac
+  if elsewhere "$1"; then root=/proc/$1/root; fi
   working=$(readlink "/proc/$1/cwd")
-  if [ -n "$working" ]; then try "${working%/}"; fi
+  if [ -n "$working" ]; then try "$root${working%/}"; fi
   IFS=:
-  for entry in $(environment "$1" PYTHONPATH); do try "${entry%/}"; done
+  for entry in $(environment "$1" PYTHONPATH); do try "$root${entry%/}"; done
   unset IFS
   venv=$(environment "$1" VIRTUAL_ENV)
+  if [ -n "$root" ]; then
+    program=$(readlink "/proc/$1/exe")
+    for place in "$root$venv"/lib/python3*/site-packages "$root${program%/bin/*}"/lib/python3*/*-packages; do try "$place"; done
+    usual
+    root=
+    return
+  fi
   if [ -n "$venv" ]; then ask "$venv/bin/python3"; fi
   case $first in /*) ask "$first" ;; esac
   ask "$(readlink "/proc/$1/exe")"
+}
+usual() {
+  for place in "$root/root/$package/python" "$root/root/$package" "$root/sgl-workspace/$package/python" "$root/opt/$package/python" \\
+      "$root"/opt/*/lib/python3*/site-packages "$root"/root/*/lib/python3*/site-packages "$root"/root/.venv/lib/python3*/site-packages \\
+      "$root"/home/*/*/lib/python3*/site-packages "$root"/usr/local/lib/python3*/*-packages "$root"/usr/lib/python3*/dist-packages; do
+    try "$place"
+  done
+}
+servers() {
+  for command in $(timeout 3 grep -slaF -e "$package" /proc/[0-9]*/cmdline); do
+    pid=${command#/proc/}
+    pid=${pid%/cmdline}
+    if [ "$pid" != "$$" ]; then "$1" "$pid"; fi
+  done
+}
+named() {
+  elsewhere "$1" || return
+  try "/proc/$1/root$folder"
+  if is_package "/proc/$1/root$folder"; then found "/proc/$1/root$folder"; fi
 }
 if [ -n "$folder" ]; then
   folder=${folder%/}
   try "$folder"
   if is_package "$folder"; then found "$folder"; fi
+  servers named
   echo "nothing $folder"
   echo end
   exit 0
 fi
-for command in $(timeout 3 grep -slaF -e "$package" /proc/[0-9]*/cmdline); do
-  pid=${command#/proc/}
-  pid=${pid%/cmdline}
-  if [ "$pid" != "$$" ]; then server "$pid"; fi
-done
+servers server
 ask python3
-for place in /root/"$package"/python /root/"$package" /sgl-workspace/"$package"/python /opt/"$package"/python \\
-    /opt/*/lib/python3*/site-packages /root/*/lib/python3*/site-packages /root/.venv/lib/python3*/site-packages \\
-    /home/*/*/lib/python3*/site-packages /usr/local/lib/python3*/*-packages /usr/lib/python3*/dist-packages; do
-  try "$place"
-done
+usual
 echo nothing
 echo end
 """

@@ -17,7 +17,8 @@ from fleetops.steps.support.measuring import Measuring
 from fleetops.steps.support.memory_guard.watching import cause_from_guard, disarm_guard
 from fleetops.steps.support.pulse import Pulse
 from fleetops.steps.support.serving import NoGeneration, asking, generate
-from fleetops.steps.support.stopping import end_own_service
+from fleetops.steps.support.stopping import end_own_service, what_is_left
+from fleetops.steps.support.unit_start import let_go
 
 _POLL_S = 0.5
 _WATCH_POLL_S = 2.0
@@ -59,8 +60,10 @@ def run(desk: Desk, options: Options) -> str:
         message = f"{profile.name} died: {cause}" if cause else error.message
         became = end_own_service(desk, started)
         del desk.memo["started"]
-        hint = "; ".join(filter(None, (error.hint, f"fleetops recover {error.host} clears what it left")))
+        hint = "; ".join(filter(None, (error.hint, what_is_left(desk))))
         raise StepFailed(f"{message}; {became}", host=error.host, hint=hint) from error
+    finally:
+        let_go(desk)
     desk.memo["log_report"] = follower.report
     seen = disarm_guard(desk)
     return f"ready in {_spoken(ready_s)}, {_PROOFS} generations answered, watched {_spoken(profile.watch_s)}{seen}"

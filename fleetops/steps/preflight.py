@@ -1,4 +1,4 @@
-"""Before a start: the port free, no leftovers, the GPUs clean and all there, the model's files and some room present."""
+"""Before a start: nobody else starts it, the port free, no leftovers, the GPUs clean, the model's files and some room there."""
 
 from fleetops.engines.attribution import attribute
 from fleetops.model.command import Outcome, shell
@@ -11,6 +11,7 @@ from fleetops.model.machine import HOLDERS, LISTENERS, PROCESSES
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.units import show_gib
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
+from fleetops.steps.support.contending import refusal as contender_refusal
 from fleetops.steps.support.launching import LOG_FOLDER, profile_of
 from fleetops.steps.support.reclaim import gpus_are_free
 
@@ -29,19 +30,28 @@ echo "log $(free_kb "$folder")"
 def plan(situation: Situation, _options: Options) -> PlannedStep:
     """What would be looked at; what already stands against a start is only said for a node that is clean."""
     profile = profile_of(situation)
+    beside = contender_refusal(situation, profile)
     return PlannedStep(
         step="preflight",
         title="preflight",
         host=situation.node_name,
         detail=f"port {profile.port} free, no leftovers, GPUs clean, {profile.model} there",
+        blocked=beside.message if beside else "",
+        guard=beside.guard if beside else "",
+        mend=beside.hint if beside else "",
         actions=(_look(situation.node_name, profile),),
     )
 
 
 def run(desk: Desk, options: Options) -> str:
-    """Everything that stands against a start is said at once. Raises Refused (guard `preflight`)."""
+    """Everything that stands against a start is said at once. Raises Refused (guard `preflight`).
+
+    First of all what would start a second service, or has to start this one (guard `supervisor`).
+    """
     situation = desk.look()
     profile = profile_of(situation)
+    if beside := contender_refusal(situation, profile):
+        raise beside
     action = _look(situation.node_name, profile)
     outcome = desk.ask(action.host, action.command)
     against = [*_from_facts(situation.observation, profile), *_from_disk(outcome, options)]
@@ -118,7 +128,7 @@ def _from_disk(outcome: Outcome, options: Options) -> list[str]:
 
 STEP = Step(
     name="preflight",
-    summary="before a start: port, leftovers, GPUs, model files, room on disk and in /dev/shm",
+    summary="before a start: no second starter, port, leftovers, GPUs, model files, room on disk and in /dev/shm",
     plan=plan,
     run=run,
     relaunches=True,

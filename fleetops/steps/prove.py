@@ -3,6 +3,7 @@
 from fleetops.model.errors import Refused
 from fleetops.model.plan import PlannedStep
 from fleetops.steps.support.base import Desk, Options, Situation, Skip, Step
+from fleetops.steps.support.contending import refusal as contender_refusal
 from fleetops.steps.support.launching import profile_of
 from fleetops.steps.support.proof import changed, flags_to_prove, proven_words, refusal
 
@@ -26,7 +27,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
             host=situation.node_name,
             detail="read before a start; none is needed now",
         )
-    refused = refusal(situation, profile)
+    refused = contender_refusal(situation, profile, sized=False) or refusal(situation, profile)
     return PlannedStep(
         step="prove",
         title="prove flags",
@@ -44,6 +45,8 @@ def run(desk: Desk, _options: Options) -> str:
     profile = profile_of(planned)
     if not flags_to_prove(profile):
         raise Skip(_NOTHING.format(profile.name))
+    if beside := contender_refusal(planned, profile, sized=False):
+        raise beside
     now = desk.prove()
     if refused := refusal(now, profile):
         raise refused

@@ -5,6 +5,7 @@ from fleetops.model.memory_guard import MemoryGuard
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.units import show_gb
 from fleetops.steps.support.base import Desk, Options, Situation, Step
+from fleetops.steps.support.contending import keeper
 from fleetops.steps.support.launching import profile_of
 from fleetops.steps.support.memory_guard.commands import INTERVAL_S, arm_command, armed_at_most_s
 from fleetops.steps.support.memory_guard.watching import keep_guardian, look_at_guard
@@ -67,11 +68,12 @@ def _told(seen: MemoryGuard) -> str:
 
 
 def _action(situation: Situation) -> Action:
+    by = keeper(situation, profile_of(situation))
     command = arm_command(
         profile_of(situation),
         situation.run_id,
         claim=start_claim(situation),
-        unit=unit_name(situation),
+        unit=by.name if by else unit_name(situation),
         log=guard_log_path(situation),
     )
     return Action(host=situation.node_name, command=command, why="watch over the node's memory")

@@ -1,8 +1,10 @@
 """Start the service, detached from SSH: a lost connection neither kills it nor starts a second one.
 
 Where systemd runs it becomes a transient unit, which may take what is available less the floor; else a session of its own.
+Where a unit of the operator's starts this very service, it is started by that unit.
 """
 
+from fleetops.engines.support.supervisors import unit_title
 from fleetops.model.command import Command, shell
 from fleetops.model.engine import SERVICE_RECORDS
 from fleetops.model.errors import Refused, StepFailed
@@ -12,6 +14,8 @@ from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.secrets import mask_argv
 from fleetops.model.units import show_gb
 from fleetops.steps.support.base import Desk, Options, Situation, Step
+from fleetops.steps.support.contending import keeper
+from fleetops.steps.support.contending import refusal as contender_refusal
 from fleetops.steps.support.launching import (
     Started,
     engine_of,
@@ -23,6 +27,7 @@ from fleetops.steps.support.launching import (
 from fleetops.steps.support.memory_guard.watching import end_guard, guardian
 from fleetops.steps.support.start_script import START
 from fleetops.steps.support.starting import memory_max_bytes, runs_systemd, start_claim, unit_name
+from fleetops.steps.support.unit_start import hold, let_go, start_unit
 
 
 def plan(situation: Situation, _options: Options) -> PlannedStep:
@@ -52,7 +57,11 @@ def run(desk: Desk, _options: Options) -> str:
             host=situation.node_name,
             hint="put the step start-guard before start-service in the playbook",
         )
+    if beside := contender_refusal(situation, profile):
+        raise beside
     started_at = desk.now()
+    if by := keeper(situation, profile):
+        hold(desk, by)
     outcome = desk.change(_action(situation, profile))
     words = outcome.stdout.split()
     if outcome.ok and len(words) in {2, 3} and all(word.isdigit() for word in words[:2]):
@@ -61,6 +70,7 @@ def run(desk: Desk, _options: Options) -> str:
         pid, ticks, unit = _look_it_up(desk)
     else:
         end_guard(desk)
+        let_go(desk)
         raise StepFailed(f"{profile.name} could not be started: {outcome.said}", host=situation.node_name)
     log = log_path(situation)
     memory = situation.observation.node_facts.value(MEMORY)
@@ -89,6 +99,8 @@ def _look_it_up(desk: Desk) -> tuple[int, int, str]:
 
 def _place(situation: Situation) -> str:
     """Where it will run, and what it may take there."""
+    if by := keeper(situation, profile_of(situation)):
+        return f"by {unit_title(by)}"
     if not runs_systemd(situation):
         return "in a session of its own: systemd does not run there"
     most = memory_max_bytes(situation)
@@ -100,6 +112,8 @@ def _action(situation: Situation, profile: Profile) -> Action:
 
 
 def _command(situation: Situation, profile: Profile) -> Command:
+    if by := keeper(situation, profile):
+        return start_unit(situation, profile, by)
     environment = "".join(f"{name}={value}\n" for name, value in profile.environment.items())
     most = memory_max_bytes(situation)
     head = (

@@ -42,7 +42,7 @@ def real_podman() -> Iterator[PodmanHost]:
     """Up when a container has run there; skips plainly where this machine does not allow it."""
     if os.geteuid() or not shutil.which("podman") or not shutil.which("crun"):
         pytest.skip("Podman can be run for real only by root, where podman and crun are installed")
-    process = subprocess.Popen(["sh", str(_SCRIPT)], start_new_session=True, stderr=subprocess.PIPE)
+    process = subprocess.Popen(["sh", str(_SCRIPT)], start_new_session=True)
     try:
         yield _proven(_first_process(process))
     finally:

@@ -1,0 +1,140 @@
+"""A service under systemd itself: stopped through its unit, down for good, enabled as it was."""
+
+import time
+
+import pytest
+from kept_host import COMMAND, FOLDER, KeptHost
+from real_systemd import real_systemd
+
+from fleetops.model.command import Command, shell
+from fleetops.model.errors import Refused
+
+UNIT = f"""
+[Service]
+ExecStart={" ".join(COMMAND)}
+Environment=PYTHONPATH={FOLDER}
+Restart=always
+RestartSec=0.2
+StandardOutput=append:/var/log/sglang.log
+[Install]
+WantedBy=default.target
+"""
+# A user's own manager, as logind would have it.
+MANAGER = """
+[Service]
+User=1000
+Environment=XDG_RUNTIME_DIR=/run/user/1000 HOME=/tmp/kept
+ExecStart=/lib/systemd/systemd --user
+Delegate=yes
+KillMode=mixed
+"""
+USERS = "setpriv --reuid=1000 --regid=1000 --clear-groups env HOME=/tmp/kept XDG_RUNTIME_DIR=/run/user/1000 systemctl --user"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory):
+    with real_systemd(tmp_path_factory.mktemp("systemd")) as running:
+        yield KeptHost(running)
+
+
+@pytest.fixture
+def unit(host):
+    """The unit, enabled and up; another text makes it another one."""
+
+    def made(text=UNIT, name="sglang.service"):
+        host.run(shell(f"cat > /etc/systemd/system/{name}; systemctl daemon-reload", stdin=text))
+        host.run(shell(f"systemctl enable --quiet {name}; systemctl start {name}", deadline_s=20))
+        return host.await_service()
+
+    yield made
+    host.run(
+        shell(
+            "systemctl stop sglang.service; rm -f /etc/systemd/system/sglang.service; systemctl daemon-reload"
+        )
+    )
+
+
+def shown(host, *names, user=False):
+    argv = ("systemctl", "show", f"--property={','.join(names)}", "sglang.service")
+    command = shell(f"{USERS} {' '.join(argv[1:])}") if user else Command(argv=argv)
+    return dict(line.split("=", 1) for line in host.run(command).stdout.splitlines())
+
+
+def stays_down(host):
+    time.sleep(0.6)  # three times RestartSec
+    return host.is_down()
+
+
+def test_killed_without_its_unit_it_comes_again(host, unit):
+    pid = unit()
+    host.run(Command(argv=("kill", "-KILL", str(pid))))
+    assert host.await_service(other_than=pid) != pid
+
+
+def test_it_is_stopped_through_its_unit_and_stays_enabled(host, unit):
+    unit()
+    said = host.stop()
+    assert "stopped through unit sglang.service (Restart=always, enabled)" in said
+    assert stays_down(host)
+    assert shown(host, "ActiveState", "UnitFileState", "Restart") == {
+        "ActiveState": "inactive", "UnitFileState": "enabled", "Restart": "always",
+    }  # fmt: skip
+
+
+def test_ranks_that_ignore_the_units_stop_are_killed_and_do_not_come_again(host, unit):
+    unit(UNIT.replace("Environment=", "Environment=STUBBORN=1 "))
+    assert "2 by KILL" in host.stop(grace_s=1)
+    assert stays_down(host)
+
+
+def test_a_script_that_loops_within_the_unit_goes_with_it(host, unit):
+    loop = f"sh -c 'while :; do {' '.join(COMMAND)}; sleep 0.1; done'"
+    unit(UNIT.replace(f"ExecStart={' '.join(COMMAND)}", f"ExecStart={loop}"))
+    assert "unit sglang.service" in host.stop()
+    assert stays_down(host)
+
+
+MANAGER_OF_TWO = f"""
+import subprocess
+subprocess.Popen(["/usr/bin/python3", "-m", "http.server", "8099"])
+subprocess.call({list(COMMAND)!r})
+"""
+
+
+def test_a_unit_with_something_else_in_it_is_named_and_nothing_is_stopped(host, unit):
+    host.run(shell("cat > /opt/engine/manager.py", stdin=MANAGER_OF_TWO))
+    pid = unit(UNIT.replace(" ".join(COMMAND), "/usr/bin/python3 /opt/engine/manager.py"))
+    with pytest.raises(Refused, match=r"it runs other things as well: .*http\.server") as refused:
+        host.stop()
+    assert refused.value.guard == "supervisor"
+    assert host.await_service() == pid
+
+
+def test_a_unit_of_a_users_own_manager_is_stopped_by_that_user(host):
+    host.run(
+        shell(
+            "mkdir -p /run/user/1000 /tmp/kept/.config/systemd/user; cat > /etc/systemd/system/user@1000.service",
+            stdin=MANAGER,
+        )
+    )
+    host.run(
+        shell(
+            "cat > /tmp/kept/.config/systemd/user/sglang.service", stdin=UNIT.replace("/var/log", "/tmp/kept")
+        )
+    )
+    host.run(
+        shell(
+            "chown -R 1000:1000 /run/user/1000 /tmp/kept; grep -q ':1000:1000:' /etc/passwd || echo 'kept:x:1000:1000::/tmp/kept:/bin/sh' >> /etc/passwd"
+        )
+    )
+    host.run(shell("systemctl daemon-reload; systemctl start user@1000.service", deadline_s=20))
+    ready = f"for _ in $(seq 100); do {USERS} list-units > /dev/null 2>&1 && exit; sleep 0.1; done; exit 1"
+    host.run(shell(ready, deadline_s=30))
+    host.run(shell(f"{USERS} enable --quiet --now sglang.service", deadline_s=20))
+    host.await_service()
+    assert "unit sglang.service of uid 1000 (Restart=always, enabled)" in host.stop()
+    assert stays_down(host)
+    assert shown(host, "ActiveState", "UnitFileState", user=True) == {
+        "ActiveState": "inactive",
+        "UnitFileState": "enabled",
+    }
