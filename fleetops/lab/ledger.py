@@ -156,23 +156,25 @@ class Ledger:
         return Totals(host, gpus)
 
     def forget_leaks(self, minors: Iterable[int], *, stopped: Iterable[str] = ()) -> None:
-        """What a reset of these GPUs does: dead owners' holdings on any of them are gone.
+        """What a reset of these GPUs does: what dead owners had on them is free; with the last GPU, the host's too.
 
-        Those that last until their guest is stopped go only if it is among the `stopped`.
+        What lasts until its guest is stopped goes only if that is among the `stopped`.
         """
         wanted, down = set(minors), set(stopped)
         for path, holding in self._read():
             stays = holding.alive or (holding.until_stop and holding.guest not in down)
-            if not stays and wanted & set(holding.gpu_mib):
+            if stays or not wanted & set(holding.gpu_mib):
+                continue
+            if left := {minor: mib for minor, mib in holding.gpu_mib.items() if minor not in wanted}:
+                _change(path, gpu_mib=_as_keys(left))
+            else:
                 path.unlink(missing_ok=True)
 
     def forget_host_memory(self) -> None:
         """What a reboot does: nothing that dead owners had pinned is left."""
         for path, holding in self._read():
             if not holding.alive:
-                fresh = path.with_name(f".{path.name}")
-                fresh.write_text(json.dumps(json.loads(path.read_text()) | {"host_bytes": 0}))
-                fresh.rename(path)
+                _change(path, host_bytes=0)
 
     def clear(self, guest: str) -> None:
         """Drop every dead owner's entry of one guest, as a repair from outside the lab would."""
@@ -203,6 +205,13 @@ class Ledger:
 def current_guest() -> str:
     """The guest that this process runs in, as the ledger names it; `host` on a hypervisor or a bare node."""
     return GUEST_FILE.read_text().strip() if GUEST_FILE.exists() else HOST
+
+
+def _change(path: Path, **amounts: Any) -> None:
+    """Change a dead owner's entry, at once and whole."""
+    fresh = path.with_name(f".{path.name}")
+    fresh.write_text(json.dumps(json.loads(path.read_text()) | amounts))
+    fresh.rename(path)
 
 
 def _is_locked(descriptor: int) -> bool:

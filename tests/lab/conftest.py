@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import paramiko
 import pytest
-from lab_access import Client, Inside, Sh
+from lab_access import Client, Inside, Sh, await_banner
 
 from fleetops.lab.api import Lab
 from fleetops.lab.control import run_in
@@ -17,6 +17,7 @@ def ssh(lab: Lab) -> Iterator[Client]:
     opened: list[paramiko.SSHClient] = []
 
     def connect(name: str) -> paramiko.SSHClient:
+        await_banner(lab.ports[name], "SSH")  # a host that has only just booted opens its port a moment later
         client = paramiko.SSHClient()
         opened.append(client)
         client.load_host_keys(str(lab.known_hosts))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fleetops.lab.driver import Driver, Gpu, Ledger, create
+from fleetops.lab.driver import Driver, Faults, Gpu, Ledger, Totals, create
+from fleetops.lab.kernel_log import kernel_lines, log_kernel
 
 GB = 10**9
 
@@ -65,6 +66,38 @@ def test_leaked_memory_outlives_its_owner_until_one_of_its_gpus_is_reset(folder:
     driver.reset([1])
     assert driver.ledger.totals().gpu_mib == {}
     assert [driver.state(minor).resets for minor in (0, 1)] == [1, 1]
+
+
+def test_a_reset_frees_only_what_is_on_the_gpus_that_it_reset(folder: Path) -> None:
+    driver = Driver(folder)
+    driver.ledger.leak(guest="174", comm="gone", host_bytes=GB, gpu_mib={0: 50, 1: 60})
+    driver.set_state(1, reset_fails=True)
+    assert driver.reset([0, 1]) == [0]
+    assert driver.ledger.totals().gpu_mib == {1: 60}
+    driver.set_state(1, reset_fails=False)
+    assert driver.reset([1]) == [1]
+    assert driver.ledger.holdings() == []
+
+
+def test_some_memory_is_freed_only_while_its_guest_is_stopped(folder: Path) -> None:
+    driver = Driver(folder)
+    driver.ledger.leak(guest="174", comm="gone", host_bytes=0, gpu_mib={0: 50}, until_stop=True)
+    driver.reset([0])
+    driver.reset([0], stopped=["175"])
+    assert driver.ledger.totals().gpu_mib == {0: 50}
+    driver.reset([0], stopped=["174"])
+    assert driver.ledger.holdings() == []
+
+
+def test_a_boot_of_the_drivers_machine_begins_anew(folder: Path) -> None:
+    driver = Driver(folder)
+    driver.ledger.leak(guest="host", comm="gone", host_bytes=GB, gpu_mib={0: 50})
+    driver.set_faults(hangs=True, mismatch=["host"])
+    log_kernel(folder, "before")
+    driver.reload()
+    assert driver.faults() == Faults()
+    assert kernel_lines(folder) == []
+    assert driver.ledger.totals() == Totals({"host": 0}, {0: 50})
 
 
 def test_a_reset_takes_nothing_from_the_living(folder: Path) -> None:

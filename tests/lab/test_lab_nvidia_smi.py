@@ -145,6 +145,70 @@ def test_a_process_is_told_by_the_pid_of_whoever_asks(sh: Sh) -> None:
         sh("node-175", f"kill -9 {inner}; rm /root/taken")
 
 
+@pytest.fixture
+def lost(bare: driver.Driver) -> Iterator[None]:
+    """node-190's first GPU off the bus."""
+    bare.set_state(0, lost=True)
+    yield
+    bare.set_state(0, lost=False)
+
+
+def test_a_lost_gpu_is_complained_of_in_the_list_and_ends_everything_else(inside: Inside, lost: None) -> None:
+    complaint = (
+        "Unable to determine the device handle for GPU 0000:0F:00.0: GPU is lost. "
+        "Reboot the system to recover this GPU\n"
+    )
+    listed = inside("node-190", "nvidia-smi", "-L")
+    assert listed.stdout.startswith(f"{complaint}GPU 1: NVIDIA H20 (UUID: GPU-")
+    for asked in (["-q", "-x"], ["--query-gpu=index", "--format=csv"], ["-r"], []):
+        done = inside("node-190", "nvidia-smi", *asked)
+        assert (done.stdout, done.returncode) == (complaint, 15)
+    other = inside("node-190", "nvidia-smi", "-i", "1", "--query-gpu=index", "--format=csv,noheader")
+    assert (other.stdout, other.returncode) == ("1\n", 0)
+
+
+def test_a_library_of_another_release(bare: driver.Driver, inside: Inside) -> None:
+    bare.set_faults(mismatch=["host"])
+    try:
+        done = inside("node-190", "nvidia-smi")
+        assert done.stdout.startswith("Failed to initialize NVML: Driver/library version mismatch\n")
+        assert done.returncode != 0
+    finally:
+        bare.set_faults(mismatch=[])
+
+
+def test_a_reset_that_fails_names_the_gpu(
+    bare: driver.Driver, inside: Inside, sh: Sh, persistence_off: None
+) -> None:
+    bare.set_state(1, reset_fails=True)
+    try:
+        done = inside("node-190", "nvidia-smi", "-r")
+        assert done.returncode == 255
+        assert "GPU 00000000:0F:00.0 was successfully reset." in done.stdout
+        assert "could not be reset:\n  GPU 00000000:1A:00.0: Unknown Error" in done.stdout
+    finally:
+        bare.set_state(1, reset_fails=False)
+
+
+def test_the_persistence_daemon_holds_the_gpus_whose_mode_is_on(inside: Inside, sh: Sh) -> None:
+    reset = ("nvidia-smi", "-r", "-i", "0")
+    assert inside("node-190", "nvidia-persistenced").returncode == 0
+    pid = sh("node-190", "cat /run/nvidia-persistenced/nvidia-persistenced.pid")
+    held = f"ls -l /proc/{pid}/fd | grep -c '/dev/nvidia[0-9]'"
+    try:
+        assert sh("node-190", f"cat /proc/{pid}/comm") == "nvidia-persiste"
+        assert sh("node-190", held) == "2"
+        assert inside("node-190", *reset).returncode == 255
+        sh("node-190", "nvidia-smi -pm 0 -i 0")
+        sh("node-190", f"until [ $({held}) = 1 ]; do sleep 0.02; done")
+        assert inside("node-190", *reset).returncode == 0
+    finally:
+        sh("node-190", f"kill {pid}; while [ -e /proc/{pid} ]; do sleep 0.02; done")
+    mode = "nvidia-smi --query-gpu=persistence_mode --format=csv,noheader"
+    assert set(sh("node-190", mode).split()) == {"Disabled"}, "it goes with the daemon"
+    sh("node-190", "nvidia-smi -pm 1")
+
+
 def test_no_driver_no_gpus(inside: Inside) -> None:
     assert inside("pve-02", "nvidia-smi").returncode != 0
 

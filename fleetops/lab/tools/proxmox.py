@@ -265,8 +265,15 @@ def task(kind: str, number: int) -> Iterator[None]:
 
 def tasks() -> list[dict[str, Any]]:
     """All tasks on record, running ones first, then the newest first."""
-    found = [json.loads(path.read_text()) for path in TASKS.glob("[!.]*.json")]
+    found = [_ended(json.loads(path.read_text())) for path in TASKS.glob("[!.]*.json")]
     return sorted(found, key=lambda each: ("endtime" in each, -each["starttime"], -each["pstart"]))
+
+
+def _ended(record: dict[str, Any]) -> dict[str, Any]:
+    """A task whose process is gone without a word has ended (PVE::ProcFSTools, read at the next look)."""
+    if "endtime" in record or Path(f"/proc/{record['pid']}").exists():
+        return record
+    return record | {"endtime": int(time.time()), "status": "unexpected status"}
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:
