@@ -17,22 +17,23 @@ def judge(observation: Observation) -> list[Finding]:
     gap = observation.silence
     if gap is None or gap.reason != Silence.NO_BANNER:
         return []
-    facts = observation.hypervisor_facts
+    facts, guest = observation.hypervisor_facts, observation.node.guest
     if facts and facts.value(SSH_ANSWER) is PortAnswer.BANNER:
-        evidence = f"{gap.why}; {facts.host} gets a banner: what stands between here and the node is at fault"
+        evidence = f"{facts.host} gets a banner: what stands between here and the node is at fault"
         return [found(_NAME, observation, Severity.UNKNOWN, "no SSH banner", evidence)]
-    evidence = f"{gap.why}; it is not down: TCP answers{_beside(observation)}"
-    command = "recover --dry-run" if observation.node.guest else ""
+    evidence = f"it is not down: TCP answers{_beside(observation)}"
+    command = "recover --dry-run" if guest else ""
     return [found(_NAME, observation, Severity.CRITICAL, "no SSH banner", evidence, command=command)]
 
 
 def _beside(observation: Observation) -> str:
+    """Where to look on: a bare machine has nothing beside it but its console."""
     facts, guest = observation.hypervisor_facts, observation.node.guest
     if facts is None or guest is None:
-        return ""
+        return "; a person looks at its console"
     state = facts.value(GUEST)
-    seen = f", which says that it is {state.status}" if state else ", which does not tell how it is"
-    return f"; see the guest on {facts.host} ({guest.kind} {guest.id}){seen}"
+    seen = f"which says that it is {state.status}" if state else "which does not tell how it is"
+    return f"; see guest {guest.id} ({guest.kind}) on {facts.host}, {seen}"
 
 
 CHECK = Check(name=_NAME, title="SSH says its banner", judge=judge)

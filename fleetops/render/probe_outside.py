@@ -9,7 +9,10 @@ from fleetops.model.report import Report
 from fleetops.render.rows import Row
 
 # Absent is the normal state of these; it is no gap in what is known.
-_MAY_BE_ABSENT = {"service-records", "engine-source", "cgroup", "holders", "host-holders", "claims"}
+_MAY_BE_ABSENT = {
+    *("service-records", "engine-source", "cgroup", "holders", "supervisors", "device-services"),
+    *("host-holders", "claims", "arc", "ssh-answer"),
+}
 _IN_WORDS = {
     "identity": "identity",
     "memory": "memory",
@@ -26,6 +29,12 @@ _IN_WORDS = {
     "tasks": "Proxmox tasks",
     "claims": "GPU assignments",
     "host-holders": "GPU file holders",
+    "supervisors": "supervisors",
+    "device-services": "services on the GPUs",
+    "pending": "pending changes",
+    "arc": "ZFS's cache",
+    "guest-agent": "guest agent",
+    "ssh-answer": "its SSH port",
 }
 
 

@@ -151,7 +151,7 @@ FAILING = [
     ("driver-unresponsive", idle(gpus=HANGS), CRITICAL, "nvidia-smi (pid 4242) in D for 340 s; no other is started beside it (on node-174)"),
     ("driver-unresponsive", observe(profile=None, on_hypervisor={GPUS: HANGS}), CRITICAL, "(on pve-01)"),
     ("driver-mismatch", idle(gpus=MISMATCH), CRITICAL, "on node-174: nvidia-smi could not ask the driver: Driver/library version mismatch; no reset helps"),
-    ("no-banner", silent(NO_BANNER), CRITICAL, "no SSH banner within 10 s; it is not down: TCP answers; see the guest on pve-01 (lxc 174), which says that it is running"),
+    ("no-banner", silent(NO_BANNER), CRITICAL, "it is not down: TCP answers; see guest 174 (lxc) on pve-01, which says that it is running"),
     ("no-banner", silent(NO_BANNER, on_hypervisor={SSH_ANSWER: PortAnswer.BANNER}), UNKNOWN, "pve-01 gets a banner"),
     ("unreachable", silent(LATE), UNKNOWN, "no answer within 10 s; pve-01 says the guest is running"),
     ("unreachable", silent(LATE, on_hypervisor={SSH_ANSWER: PortAnswer.NO_ANSWER}), CRITICAL, "no answer within 10 s; pve-01 says the guest is running"),
