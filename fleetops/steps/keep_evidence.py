@@ -10,6 +10,7 @@ from fleetops.model.errors import FleetopsError
 from fleetops.model.finding import Observation
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.steps.support.base import Desk, Options, Situation, Step
+from fleetops.steps.support.starting import guard_log_of
 
 _LIMIT = 4 * 2**20
 
@@ -49,17 +50,19 @@ def _reads(observation: Observation) -> list[tuple[str, Action]]:
 def _of_node(observation: Observation) -> list[tuple[str, str, Command]]:
     node = observation.node.name
     pids = [str(process.pid) for process in attribute(observation).processes]
-    logs = [record.log for record in observation.node_facts.value(SERVICE_RECORDS) or ()]
+    records = observation.node_facts.value(SERVICE_RECORDS) or ()
+    logs = [(f"launch-{number}.log", record.log) for number, record in enumerate(records, 1)]
+    logs += [
+        (f"memory-guard-{number}.log", guard_log_of(record.profile, record.run_id))
+        for number, record in enumerate(records, 1)
+    ]
     return [
         ("processes.txt", node, _read(*_THREADS)),
         ("kernel.log", node, _read("dmesg", "-T")),
         ("gpus.txt", node, _GPUS),
         ("stacks.txt", node, shell(_STACKS, *pids, name="fleetops-stacks", root=True, limit_bytes=_LIMIT)),
         ("engine.log", node, shell(_LOGS, *pids, name="fleetops-logs", root=True, limit_bytes=_LIMIT)),
-        *(
-            (f"launch-{number}.log", node, _read("tail", "-c", "1000000", "--", log))
-            for number, log in enumerate(logs, 1)
-        ),
+        *((name, node, _read("tail", "-c", "1000000", "--", log)) for name, log in logs),
     ]
 
 

@@ -121,6 +121,7 @@ def test_the_incident_with_the_size_waived_ends_the_engine_and_not_the_node(node
     assert "below the floor of 16 GB, 8 x 300 GB asked; " in why
     assert "s after the start" in why
     assert "what was started is ended" in why
+    assert "nothing of it is left on node-174" in ran.json["hint"]
     # The node answered all the while: every single command, and none of them late.
     assert len(took) > 20
     assert None not in took

@@ -14,7 +14,12 @@ def start_claim(situation: Situation) -> str:
 
 def guard_log_path(situation: Situation) -> str:
     """The memory guard's own log, in a folder beside the services' logs."""
-    return f"{LOG_FOLDER}/guard/{profile_of(situation).name}-{situation.run_id}.log"
+    return guard_log_of(profile_of(situation).name, situation.run_id)
+
+
+def guard_log_of(profile: str, run_id: str) -> str:
+    """The same of an earlier launch."""
+    return f"{LOG_FOLDER}/guard/{profile}-{run_id}.log"
 
 
 def unit_name(situation: Situation) -> str:
