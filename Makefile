@@ -11,7 +11,7 @@ STRUCTURE := tests/quality/test_layers.py tests/quality/test_shape.py
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 export FLEETOPS_CACHE ?= $(CURDIR)/.demo
 
-.PHONY: help demo test test-releases recovery-matrix check format lint types layers docs clean
+.PHONY: help demo test test-releases test-live recovery-matrix check format lint types layers docs clean
 
 help: ## what can be made
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -25,6 +25,9 @@ test: $(VENV)/installed-dev ## the whole test suite
 test-releases: $(VENV)/installed-dev ## every engine release there is, and the page about them (needs the network)
 	$(BIN)/python tools/releases.py
 	$(BIN)/pytest -m releases tests/source/releases
+
+test-live: $(VENV)/installed-dev ## a real vLLM on the CPU, launched, orphaned and recovered in the lab (network, 9 GB of disk)
+	$(BIN)/pytest -s -m live tests/live
 
 recovery-matrix: $(VENV)/installed-dev ## every breakage on every platform, recovered, and the page about it (ten minutes)
 	$(BIN)/python tools/recovery_matrix.py
