@@ -140,7 +140,7 @@ SERVICE_PORT = Field("port", Whole(1, 65_535), "where the service listens", requ
 COMMAND = Field(
     "command",
     ListOf(_ARGUMENT, "words: the interpreter or a wrapper", minimum=1),
-    "what the engine's module and flags are appended to",
+    "what the engine's module and flags are appended to; of vLLM also the script itself, `[vllm]`",
     default=("python3",),
 )
 ENVIRONMENT = Field(
