@@ -72,6 +72,8 @@ def _lane(ready: Bench, platform: str, wanted: Sequence[tuple[str, str]]) -> lis
 
 def _progress(cell: Cell) -> str:
     faults = f"  DOES NOT HOLD: {'; '.join(cell.faults)}" if cell.faults else ""
+    if cell.faults:
+        faults += "".join(f"\n      {line}" for line in cell.story)
     return f"{cell.platform:5} {cell.breakage:20} {cell.seconds:5.1f} s  {ending(cell)}{faults}"
 
 

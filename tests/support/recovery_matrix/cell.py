@@ -22,6 +22,7 @@ class Cell:
         rungs: those that changed something.
         verified: what was looked at afterwards and was as it should be.
         faults: what was not as expected.
+        story: the run's steps as its journal has them, for whoever looks into a fault.
     """
 
     platform: str
@@ -33,6 +34,7 @@ class Cell:
     rungs: tuple[int, ...] = ()
     verified: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -75,7 +77,9 @@ def _run(bench: Bench, cell: Cell, wanted: Expected) -> None:
     told = _told(ran)
     cell.status, cell.guard = ran.status, told.get("guard") or ""
     cell.why = told.get("why") or told.get("message") or ""
-    changes = _changes(told)
+    events = _journal(told)
+    changes = [event for event in events if event["event"] == "intent"]
+    cell.story = [_line(event) for event in events if event["event"] in {"intent", "step-end"}]
     cell.rungs = tuple(sorted({RUNGS[one["step"]] for one in changes if one["step"] in RUNGS}))
     _judge(cell, wanted, [one["step"] for one in changes])
     _verify(bench, cell, wanted, told)
@@ -91,12 +95,17 @@ def _told(ran: Ran) -> dict[str, Any]:
     return told
 
 
-def _changes(told: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every change that the journal holds; none where no run began."""
+def _journal(told: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the run wrote down; nothing where none began."""
     if not told.get("evidence"):
         return []
-    journal = (Path(told["evidence"]) / "journal.jsonl").read_text().splitlines()
-    return [event for event in map(json.loads, journal) if event["event"] == "intent"]
+    return [json.loads(line) for line in (Path(told["evidence"]) / "journal.jsonl").read_text().splitlines()]
+
+
+def _line(event: dict[str, Any]) -> str:
+    if event["event"] == "intent":
+        return f"{event['step']}: {event['host']}: {event['why']}"
+    return f"{event['step']} {event['status']}: {event['detail']}"
 
 
 def _judge(cell: Cell, wanted: Expected, steps: list[str]) -> None:
