@@ -8,8 +8,10 @@ from fleetops.engines.condition import is_wedged
 from fleetops.model.errors import Refused
 from fleetops.model.machine import Process
 from fleetops.model.plan import Action, PlannedStep
+from fleetops.model.supervisor import Supervisor
 from fleetops.steps.support.agreed import linked
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
+from fleetops.steps.support.contending import to_stop
 from fleetops.steps.support.signals import signal_command
 from fleetops.steps.support.strangers import strangers
 from fleetops.steps.support.supervising import GUARD, asked, stop_actions, stop_all, titles
@@ -21,24 +23,21 @@ _POLL_S = 1.0
 
 def plan(situation: Situation, options: Options) -> PlannedStep:
     """The processes as seen now; those seen when the step runs are what counts."""
-    found = situation.attribution.living
+    found, keeping = situation.attribution.living, to_stop(situation)
     node = situation.node_name
     grace = _grace_s(situation, options)
-    stranger, kept = strangers(situation), supervisor_refusal(situation)
-    through = titles(situation)
+    stranger, kept = strangers(situation), supervisor_refusal(node, keeping)
     return PlannedStep(
         step="stop-service",
         title="stop the service",
         host=node,
-        detail=f"{f'through {through}; ' if through else ''}TERM, {grace:g} s, KILL to {_described(found)}"
-        if found
-        else "",
-        skip="" if found else "no process of the service is left",
+        detail=_told(found, keeping, grace),
+        skip="" if found or keeping else "no process of the service is left",
         blocked=stranger or (kept.message if kept else ""),
         guard=GUARD if kept and not stranger else "attribution",
         mend=kept.hint if kept and not stranger else "",
         actions=(
-            *stop_actions(situation, grace),
+            *stop_actions(node, keeping, grace),
             *_asking(situation, found),
             *((_ending(node, found, f"end what is left after {grace:g} s"),) if found else ()),
             *_clearing(situation, found),
@@ -46,33 +45,41 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
     )
 
 
+def _told(found: tuple[Process, ...], keeping: tuple[Supervisor, ...], grace: float) -> str:
+    through = [f"through {titles(keeping)}"] if keeping else []
+    signals = [f"TERM, {grace:g} s, KILL to {_described(found)}"] if found else []
+    return "; ".join([*through, *signals])
+
+
 def run(desk: Desk, options: Options) -> str:
     """TERM, grace, KILL; whether all are gone is judged by the playbook's `until`, from facts read again."""
     situation = desk.situation
-    found = situation.attribution.living
+    node, found, keeping = situation.node_name, situation.attribution.living, to_stop(situation)
     if stranger := strangers(situation):
-        raise Refused(stranger, guard="attribution", host=situation.node_name)
-    if kept := supervisor_refusal(situation):
+        raise Refused(stranger, guard="attribution", host=node)
+    if kept := supervisor_refusal(node, keeping):
         raise kept
-    if not found:
-        for action in _clearing(situation, found):
+    clearing = _clearing(situation, found)
+    if not found and not keeping:
+        for action in clearing:
             desk.restore(action)
         raise Skip("no process of the service is left")
-    node, grace = situation.node_name, _grace_s(situation, options)
-    clearing = _clearing(situation, found)
-    through = stop_all(desk, grace)
-    desk.tell(f"TERM to {_described(found)}")
-    for action in _asking(situation, found):
-        desk.change(action)
-    left = _left_after(desk, found, grace)
+    grace = _grace_s(situation, options)
+    stop_all(desk, keeping, grace)
+    left: tuple[Process, ...] = ()
+    if found:
+        desk.tell(f"TERM to {_described(found)}")
+        for action in _asking(situation, found):
+            desk.change(action)
+        left = _left_after(desk, found, grace)
     if left:
         desk.tell(f"KILL to {_described(left)}")
         desk.change(_ending(node, left, "end what is left"))
     for action in clearing:
         desk.restore(action)
-    ended = f"{len(found) - len(left)} ended on TERM" if left or not through else f"{len(found)} ended"
+    ended = f"{len(found) - len(left)} ended{'' if keeping else ' on TERM'}"
     killed = f", {len(left)} by KILL" if left else ""
-    return f"{ended}{killed}{f'; stopped through {through}' if through else ''}"
+    return f"{ended}{killed}{f'; stopped through {titles(keeping)}' if keeping else ''}"
 
 
 def _asking(situation: Situation, found: tuple[Process, ...]) -> tuple[Action, ...]:

@@ -138,3 +138,18 @@ def test_a_unit_of_a_users_own_manager_is_stopped_by_that_user(host):
         "ActiveState": "inactive",
         "UnitFileState": "enabled",
     }
+
+
+def test_a_unit_that_waits_to_start_a_service_that_has_died_is_stopped_too(host):
+    crashing = UNIT.replace("Environment=", "ExecStartPre=/usr/bin/false\nEnvironment=").replace(
+        "0.2", "1000"
+    )
+    host.run(shell("cat > /etc/systemd/system/sglang.service; systemctl daemon-reload", stdin=crashing))
+    host.run(shell("systemctl start --no-block sglang.service"))
+    deadline = time.monotonic() + 10
+    while shown(host, "SubState")["SubState"] != "auto-restart":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert "which waits to start it" in host.stop()
+    assert shown(host, "ActiveState")["ActiveState"] in {"inactive", "failed"}
+    host.run(shell("rm /etc/systemd/system/sglang.service; systemctl daemon-reload"))

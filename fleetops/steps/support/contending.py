@@ -18,7 +18,7 @@ from fleetops.model.fact import Missing
 from fleetops.model.fleet import Profile
 from fleetops.model.machine import Process
 from fleetops.model.secrets import mask_text
-from fleetops.model.supervisor import SUPERVISORS, Container, Supervisors, Unit
+from fleetops.model.supervisor import SUPERVISORS, Container, Supervisor, Supervisors, Unit
 from fleetops.steps.support.base import Situation
 from fleetops.steps.support.launching import engine_of, launch_values
 from fleetops.steps.support.supervising import GUARD
@@ -60,6 +60,32 @@ def refusal(situation: Situation, profile: Profile, *, sized: bool = True) -> Re
         _against(situation, profile, one, sized=sized) for one in _contenders(situation, profile, found)
     )
     return next((reason for reason in reasons if reason), None)
+
+
+def to_stop(situation: Situation) -> tuple[Supervisor, ...]:
+    """What starts the service again, outermost first: what keeps a living one, and what waits to start one that has ended."""
+    found, profile = situation.observation.node_facts.value(SUPERVISORS), situation.profile
+    keeping = situation.attribution.supervisors
+    if found is None or profile is None:
+        return keeping
+    units = [
+        Supervisor(title=f"{unit_title(unit)}, which waits to start it", unit=unit)
+        for unit in found.units
+        if unit.sub == "auto-restart"
+        and not unit.pids
+        and not _is_ours(unit)
+        and _is_for(unit.command, profile)
+    ]
+    containers = [
+        Supervisor(title=f"{container_title(one)}, which waits to start it", container=one)
+        for one in found.containers
+        if one.status == "restarting" and not one.pid and _is_for(one.command, profile)
+    ]
+    return (*keeping, *units, *containers)
+
+
+def _is_ours(unit: Unit) -> bool:
+    return unit.name.startswith(OURS)
 
 
 def keeper(situation: Situation, profile: Profile) -> Unit | None:
@@ -112,8 +138,8 @@ def _contenders(situation: Situation, profile: Profile, found: Supervisors) -> I
     What the run stops itself counts as down in a plan: by the time of the start it is.
     """
     before = attribute(situation.before).supervisors
-    stopped = situation.attribution.supervisors if situation.service_ends_before else ()
-    units = {_key(one): one for one in found.units if not one.name.startswith(OURS)}
+    stopped = to_stop(situation) if situation.service_ends_before else ()
+    units = {_key(one): one for one in found.units if not _is_ours(one)}
     kept_units = {
         _key(one.unit): replace(one.unit, active="inactive", sub="dead") for one in before if one.unit
     }

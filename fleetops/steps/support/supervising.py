@@ -12,7 +12,7 @@ from fleetops.model.errors import Refused
 from fleetops.model.machine import Process
 from fleetops.model.plan import Action
 from fleetops.model.supervisor import Container, Supervisor, Unit
-from fleetops.steps.support.base import Desk, Situation
+from fleetops.steps.support.base import Desk
 from fleetops.steps.support.signals import signal_command
 
 GUARD = "supervisor"
@@ -32,10 +32,9 @@ exec setpriv --reuid="$uid" --regid="$group" --clear-groups env HOME="$home" XDG
 """
 
 
-def refusal(situation: Situation) -> Refused | None:
+def refusal(node: str, supervisors: Iterable[Supervisor]) -> Refused | None:
     """Why the service cannot be stopped through what starts it again; None where it can, or where nothing does."""
-    node = situation.node_name
-    for one in situation.attribution.supervisors:
+    for one in supervisors:
         if one.doubt:
             return Refused(
                 f"{one.title} keeps the service on {node}, and it cannot be stopped from here: {one.doubt}",
@@ -46,20 +45,20 @@ def refusal(situation: Situation) -> Refused | None:
     return None
 
 
-def titles(situation: Situation) -> str:
+def titles(supervisors: Iterable[Supervisor]) -> str:
     """Through what it is stopped, outermost first; "" where nothing starts it again."""
-    return ", ".join(one.title for one in situation.attribution.supervisors)
+    return ", ".join(one.title for one in supervisors)
 
 
-def stop_actions(situation: Situation, grace_s: float) -> tuple[Action, ...]:
+def stop_actions(node: str, supervisors: Iterable[Supervisor], grace_s: float) -> tuple[Action, ...]:
     """One for each supervisor, outermost first."""
-    return tuple(_stop(situation.node_name, one, grace_s) for one in situation.attribution.supervisors)
+    return tuple(_stop(node, one, grace_s) for one in supervisors)
 
 
-def stop_all(desk: Desk, grace_s: float) -> str:
-    """Stop each, outermost first; what was stopped, in words. What a stop leaves alive is for the step's own signals."""
-    situation = desk.situation
-    for one, action in zip(situation.attribution.supervisors, stop_actions(situation, grace_s), strict=True):
+def stop_all(desk: Desk, supervisors: tuple[Supervisor, ...], grace_s: float) -> None:
+    """Stop each, outermost first. What a stop leaves alive is for the step's own signals."""
+    actions = stop_actions(desk.situation.node_name, supervisors, grace_s)
+    for one, action in zip(supervisors, actions, strict=True):
         desk.tell(f"stopping {one.title}")
         outcome = desk.change(action)
         if not outcome.ok and outcome.status is not None:
@@ -68,7 +67,6 @@ def stop_all(desk: Desk, grace_s: float) -> str:
             desk.tell(f"{one.title} is not stopped after {action.command.deadline_s:g} s")
         if one.shells:
             _end_shells(desk, one.shells)
-    return titles(situation)
 
 
 def asked(supervisors: Iterable[Supervisor], processes: Iterable[Process]) -> tuple[Process, ...]:
