@@ -1,6 +1,7 @@
 """Following one flag everywhere it goes: from its reads to whatever reads what they were stored in."""
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fleetops.source.tracing.amounts import Amount, Step, Symbol
@@ -69,15 +70,24 @@ class Follower:
     def _settle(self) -> None:
         """New fields, until there are none."""
         while self.machine.found and len(self._ran) < _MOST_ROOTS and self.machine.budget > 0:
-            new = self.machine.found.pop(0)
-            known = self.machine.fields.setdefault(new.name, [])
-            if any(one.amount == new.amount and _covers(one, new) for one in known):
+            first = self.machine.found[0]
+            alike = [one for one in self.machine.found if _is_like(one, first)]
+            self.machine.found = [one for one in self.machine.found if not _is_like(one, first)]
+            if new := self._new(alike):
+                self._learn()
+                self._chase(first.name, new)
+
+    def _new(self, fields: list[Field]) -> list[Field]:
+        """Those that were not known, and that nothing has been allocated by; from now on they are known."""
+        new: list[Field] = []
+        for one in fields:
+            known = self.machine.fields.setdefault(one.name, [])
+            if any(other.amount == one.amount and _covers(other, one) for other in known):
                 continue
-            if self._is_allocated(new):
-                continue
-            known.append(new)
-            self._learn()
-            self._chase(new.name, new)
+            if not self._is_allocated(one):
+                known.append(one)
+                new.append(one)
+        return new
 
     def _is_allocated(self, held: Field) -> bool:
         """By memory of its own, where it was stored or by what it was stored in: others that read it take no more.
@@ -95,16 +105,16 @@ class Follower:
         owner = root.owner if root else None
         return bool(owner and held.owner and self.machine.program.related(owner, held.owner))
 
-    def _chase(self, name: str, held: Field | None = None) -> None:
-        """Run every function that reads it; what has been converted only until something is allocated by it."""
+    def _chase(self, name: str, held: Sequence[Field] = ()) -> None:
+        """Run every function that reads it; what has been converted only until something is allocated by each of it."""
         tried = 0
-        for module in self._nearest(name, held):
+        for module in self._nearest(name, held[0] if held else None):
             for function in module.functions_mentioning(name):
                 if not _reads(function, name, written=name == self.machine.flag):
                     continue
-                if held is not None and held.amount.site is not None:
+                if held and held[0].amount.site is not None:
                     tried += 1
-                    if tried > _TRIED or self._is_allocated(held):
+                    if tried > _TRIED or all(self._is_allocated(one) for one in held):
                         return
                 self._run_around(function)
 
@@ -276,6 +286,12 @@ def _call_reads(node: ast.Call, name: str, *, written: bool) -> bool:
     if called in {"exec", "eval"}:
         return any(name in text for text in constants)
     return called in _ASKS and name in constants
+
+
+def _is_like(one: Field, other: Field) -> bool:
+    """Whether the same functions read both."""
+    kind = (one.name, one.owner, one.variable_of, one.amount.site is None)
+    return kind == (other.name, other.owner, other.variable_of, other.amount.site is None)
 
 
 def _covers(known: Field, new: Field) -> bool:
