@@ -150,14 +150,17 @@ class Runner:
         return detail
 
     def _must_stay_down(self) -> None:
-        """Something that starts the service again (a loop, a unit) would undo every further step: it is named at once."""
+        """What starts the service again, and was not found to, would undo every further step: it is named, and ends the run."""
         situation = self.desk.current
         agreed = attribute(situation.before).processes
         again = started_again(agreed, situation.attribution.living, situation.observation)
         if again:
             node = situation.node_name
-            raise StepFailed(
-                f"{again} on {node}", host=node, hint="stop what starts it, then run the same command again"
+            raise Refused(
+                f"{again} on {node}",
+                guard="supervisor",
+                host=node,
+                hint="stop what starts it, then run the same command again",
             )
 
     def _why_not(self, entry: Entry) -> str:
