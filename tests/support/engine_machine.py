@@ -23,6 +23,7 @@ from fleetops.lab.kernel import MemoryUse, meminfo
 
 ROOT = Path(__file__).resolve().parents[2]
 READY = "The server is fired up and ready to roll!"
+VLLM_READY = "Application startup complete."
 PATIENCE_S = 30.0
 
 
@@ -68,6 +69,14 @@ class Machine:
     def gpu_mib(self) -> dict[int, int]:
         return dict(self.driver.ledger.totals().gpu_mib)
 
+    def start_vllm(self, *flags: str, ranks: int = 2, **environment: str) -> "Engine":
+        port = free_port()
+        argv = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(self.folder / "models/small")]
+        argv += ["--tensor-parallel-size", str(ranks), "--host", "127.0.0.1", "--port", str(port), *flags]
+        engine = Engine(self, argv, port, self._environment() | environment, ready=VLLM_READY)
+        self.engines.append(engine)
+        return engine
+
     def start(self, *flags: str, ranks: int = 8, model: Path | None = None, **environment: str) -> "Engine":
         port = free_port()
         argv = [sys.executable, "-m", "sglang.launch_server", "--model-path", str(model or self.model)]
@@ -92,7 +101,10 @@ class Machine:
 class Engine:
     """One launch, in a session of its own, with its log."""
 
-    def __init__(self, machine: Machine, argv: list[str], port: int, environment: dict[str, str]) -> None:
+    def __init__(
+        self, machine: Machine, argv: list[str], port: int, environment: dict[str, str], ready: str = READY
+    ) -> None:
+        self.ready_line = ready
         self.machine = machine
         self.argv = argv
         self.port = port
@@ -113,8 +125,10 @@ class Engine:
         return self._log.read_text()
 
     def ready(self) -> "Engine":
-        await_that(lambda: READY in self.log or self.process.poll() is not None, lambda: self.log[-2000:])
-        assert READY in self.log, self.log[-2000:]
+        await_that(
+            lambda: self.ready_line in self.log or self.process.poll() is not None, lambda: self.log[-2000:]
+        )
+        assert self.ready_line in self.log, self.log[-2000:]
         return self
 
     def ended(self) -> int:

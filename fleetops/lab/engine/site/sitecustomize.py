@@ -1,7 +1,7 @@
 """Put the lab's stand-ins in the place of SGLang and vLLM, and only there: where one of their servers is started.
 
-For every other Python program they lie here as editable installations: their source folders are on the path. A virtual
-environment brings its own engine: nothing is put in its place.
+For every other Python program they lie here as editable installations: their source folders are on the path. Where a
+virtual environment has the engine itself, nothing is put in its place.
 """
 
 import sys
@@ -39,14 +39,19 @@ def _started_engine(argv: list[str]) -> str:
     return Path(argv[1]).name if is_script else ""
 
 
+def _has_its_own(package: str) -> bool:
+    is_virtual = sys.prefix != sys.base_prefix
+    return is_virtual and any(Path(sys.prefix).glob(f"lib/python3*/site-packages/{package}"))
+
+
 def _add_to_path(folder: str) -> None:
     if Path(folder).is_dir():
         sys.path.append(folder)
 
 
-if sys.prefix == sys.base_prefix:
-    for _source in _ENGINE_SOURCES:
-        _add_to_path(_source)
-    if _engine := _started_engine(sys.orig_argv):
-        _add_to_path(_LIBRARY)
-        sys.meta_path.insert(0, _Redirect(_engine))
+for _source in _ENGINE_SOURCES:
+    _add_to_path(_source)
+_engine = _started_engine(sys.orig_argv)
+if _engine and not _has_its_own(_engine):
+    _add_to_path(_LIBRARY)
+    sys.meta_path.insert(0, _Redirect(_engine))
