@@ -142,7 +142,7 @@ def divided_in_a_class_that_is_dead_by_now(patch: Patch) -> None:
     )
 
 
-@variant("sglang-0.5.20", right="unproven", often=True)
+@variant("sglang-0.5.20", right="unproven")
 def parts_that_sum_to_twice(patch: Patch) -> None:
     patch.replace(
         ASSEMBLER,
@@ -179,7 +179,7 @@ def binary_in_the_shared_backing_only(patch: Patch) -> None:
     patch.replace(UNIFIED, "host_size * 1e9 * ", "host_size * (1 << 30) * ")
 
 
-@variant("sglang-0.5.23", right="total GB", often=True)
+@variant("sglang-0.5.23", right="total GB")
 def divided_everywhere_in_the_newest(patch: Patch) -> None:
     for file, before in (
         (BASE, "class HostKVCache(abc.ABC):"),
@@ -234,7 +234,7 @@ SPEC = "v1/kv_offload/cpu/spec.py"
 SIMPLE = "distributed/kv_transfer/kv_connector/v1/simple_cpu_offload_connector.py"
 
 
-@variant("vllm-0.33.0", flag=VLLM, right="total GB", often=True)
+@variant("vllm-0.33.0", flag=VLLM, right="total GB")
 def decimal_in_vllm(patch: Patch) -> None:
     patch.replace(CONFIG, "kv_offloading_size * (1 << 30)", "kv_offloading_size * 1e9")
 
@@ -356,7 +356,7 @@ def one_rank_by_an_accessor(patch: Patch) -> None:
     )
 
 
-@variant("sglang-0.5.23", right="total GB | unproven", often=True)
+@variant("sglang-0.5.23", right="total GB | unproven")
 def one_rank_keeps_its_buffer(patch: Patch) -> None:
     patch.replace(
         BASE,
