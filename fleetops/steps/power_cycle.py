@@ -49,7 +49,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
     told = f", GPUs reset on {stop.host}" if between else ""
     return replace(
         planned,
-        detail=f"{_typed(stop)}, proven down{told}, {_typed(start)} (may take {start.command.deadline_s:g} s)",
+        detail=f"{_typed(stop)}, proven down{told}, {_typed(start)} (may take {start.command.deadline_s:.0f} s)",
         blocked=others_inside(situation),
         guard="attribution",
         actions=(stop, *between, start),
@@ -187,7 +187,7 @@ def _submit_start(desk: Desk, power: Power, before: Observation) -> None:
 def _start(desk: Desk, power: Power, before: Observation) -> str:
     """Start it, as long as that may take; the warnings that say a device was not reset."""
     action = power.start(before)
-    desk.tell(f"{_typed(action)} on {action.host}, may take {action.command.deadline_s:g} s")
+    desk.tell(f"{_typed(action)} on {action.host}, may take {action.command.deadline_s:.0f} s")
     _submit_start(desk, power, before)
     outcome = follow(desk, detached(action, desk.situation.run_id, "power-cycle-start"))
     words = outcome.stdout + outcome.stderr

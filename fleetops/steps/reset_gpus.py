@@ -3,6 +3,8 @@
 Persistence mode and the services that hold the GPUs are saved and restored, also when the reset fails.
 """
 
+from dataclasses import replace
+
 from fleetops.engines.attribution import attribute
 from fleetops.model.errors import Refused
 from fleetops.model.finding import Observation
@@ -19,32 +21,26 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
     """The GPUs that would be reset as things stand."""
     observation = situation.observation
     host = observation.node.hypervisor or situation.node_name
+    planned = PlannedStep(
+        step="reset-gpus",
+        title="reset GPUs",
+        host=host,
+        condition="if GPU memory stays held, or the driver asks for a reset",
+    )
+    platform = platform_of(observation.node)
     try:
-        platform = platform_of(observation.node)
         host = platform.reset_host(observation)
         gpus = to_reset(observation, platform)
         if gpus and not situation.service_ends_before:
             _nobody_holds(observation, platform, options)
         actions = (platform.reset(observation, gpus),) if gpus else ()
     except Skip as skip:
-        return PlannedStep(step="reset-gpus", title="reset GPUs", host=host, skip=str(skip))
+        return replace(planned, host=host, skip=str(skip))
     except Refused as error:
-        return PlannedStep(
-            step="reset-gpus",
-            title="reset GPUs",
-            host=host,
-            blocked="" if _is_left(error, platform, options) else error.message,
-            guard=error.guard,
-            mend=error.hint,
-        )
-    return PlannedStep(
-        step="reset-gpus",
-        title="reset GPUs",
-        host=host,
-        detail=f"nvidia-smi --gpu-reset, {described(gpus)}; {_restored(actions)}" if actions else "",
-        condition="if GPU memory stays held, or the driver asks for a reset",
-        actions=actions,
-    )
+        why = "" if _is_left(error, platform, options) else error.message
+        return replace(planned, host=host, blocked=why, guard=error.guard, mend=error.hint)
+    told = f"nvidia-smi --gpu-reset, {described(gpus)}; {_restored(actions)}" if actions else ""
+    return replace(planned, host=host, detail=told, actions=actions)
 
 
 def _restored(actions: tuple[Action, ...]) -> str:
@@ -72,7 +68,7 @@ def run(desk: Desk, options: Options) -> str:
     judge_reset(outcome, action.host)
     wait_until_clean(desk, platform, options.seconds("settle"))
     is_as_before(desk.situation.observation, platform, gpus, units_of(action))
-    return f"{len(gpus)} GPUs reset"
+    return f"{described(gpus)} reset"
 
 
 def _is_left(error: Refused, platform: Platform, options: Options) -> bool:

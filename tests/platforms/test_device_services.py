@@ -40,13 +40,19 @@ def held_on_host(comm, pid=812, unit=""):
     [
         (held_on_host("nvidia-persiste"), DeviceServices(services=(PERSISTENCED,)), [PERSISTENCED.unit]),
         (held_on_host("nv-hostengine", unit="site-dcgm.service"), DeviceServices(), ["site-dcgm.service"]),
+        (held_on_host("nvidia-persiste"), DeviceServices(), []),
         (
             held_on_host("nv-fabricmanage", pid=840),
             DeviceServices(services=(FABRIC_MANAGER,), switches=4),
             [],
         ),
     ],
-    ids=["known by its unit", "known by its name", "fabric manager goes on"],
+    ids=[
+        "known by its unit",
+        "known by its name",
+        "lets go when persistence mode goes",
+        "fabric manager goes on",
+    ],
 )
 def test_a_service_that_holds_a_containers_gpus_is_stopped_on_the_host(holder, services, units):
     observation = container(holder, services=services)
@@ -57,7 +63,7 @@ def test_a_service_that_holds_a_containers_gpus_is_stopped_on_the_host(holder, s
 @pytest.mark.parametrize(
     ("holder", "told"),
     [
-        (held_on_host("nvidia-persiste"), "it serves the driver and is no service of systemd: stop it on pve-01 first"),
+        (held_on_host("nv-hostengine"), "it serves the driver and is no service of systemd: stop it on pve-01 first"),
         (held_on_host("python3", unit="train.service"), "process 812 (python3) of the host itself holds /dev/nvidia0"),
     ],
     ids=["nothing would bring it back", "somebody's work"],
@@ -74,14 +80,14 @@ def test_which_services_hold_them_must_be_known():
 @pytest.mark.parametrize("machine", [vm, bare])
 def test_on_a_node_with_its_own_driver_they_are_stopped_there(machine):
     daemon = process(60, "nv-hostengine", "nv-hostengine", cgroup="/system.slice/nvidia-dcgm.service")
-    loose = process(61, "nvidia-persiste", "nvidia-persistenced")
+    loose = process(61, "nv-hostengine", "nv-hostengine")
     held = {HOLDERS: (Holder(pid=60, tid=60, path="/dev/nvidia0"),)}
     platform = VM if machine is vm else BARE
     observation = machine(daemon, facts=held)
     assert platform.in_the_way(observation) == ""
     assert units_of(platform.reset(observation, own_gpus().gpus)) == ("nvidia-dcgm.service",)
     both = {HOLDERS: (*held[HOLDERS], Holder(pid=61, tid=61, path="/dev/nvidia1"))}
-    assert "process 61 (nvidia-persiste)" in platform.in_the_way(machine(daemon, loose, facts=both))
+    assert "process 61 (nv-hostengine)" in platform.in_the_way(machine(daemon, loose, facts=both))
 
 
 def test_a_daemon_inside_a_container_is_not_touched_from_outside():

@@ -190,6 +190,12 @@ def test_a_driver_that_refuses_is_quoted():
         run(Desk(node(held=(0,)), answer=Outcome(status=255, stdout=IN_USE)))
 
 
+def test_what_is_quoted_is_the_gpu_that_was_refused_not_one_that_was_reset():
+    said = RESET_DONE.replace("All done.\n", "") + IN_USE
+    with pytest.raises(StepFailed, match=r"refused the reset: GPU 00000000:1A:00\.0: In use"):
+        run(Desk(node(held=(0,)), answer=Outcome(status=255, stdout=said)))
+
+
 @pytest.mark.parametrize(
     "lost",
     [Outcome(status=None, stderr="connection lost"), Outcome(status=124, timed_out=True)],
@@ -197,7 +203,7 @@ def test_a_driver_that_refuses_is_quoted():
 )
 def test_an_answer_that_was_lost_is_decided_by_the_facts_and_not_repeated(lost):
     healed = Desk(node(held=(0,)), node(), answer=lost)
-    assert run(healed) == "1 GPUs reset"
+    assert run(healed) == "1 GPU reset"
     still_dirty = Desk(node(held=(0,)), answer=lost)
     with pytest.raises(StepFailed, match="not clean"):
         run(still_dirty)

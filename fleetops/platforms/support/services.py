@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fleetops.engines.support.protected import serves_driver
+from fleetops.engines.support.protected import COMM_LENGTH, serves_driver
 from fleetops.facts.device_services import FABRIC_MANAGER
 from fleetops.model.device_service import DEVICE_SERVICES, DeviceServices
 from fleetops.model.fact import Facts
 from fleetops.platforms.support.known import known
+
+_PERSISTENCE_DAEMON = "nvidia-persistenced"[:COMM_LENGTH]
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,12 @@ def units_to_stop(facts: Facts, users: Iterable[DeviceUser]) -> tuple[str, ...]:
 
 
 def is_borne(user: DeviceUser, facts: Facts) -> bool:
-    """Whether a reset goes on beside it: its service is stopped and restored, or is Fabric Manager."""
+    """Whether a reset goes on beside it: its service is stopped and restored, or is Fabric Manager.
+
+    The persistence daemon lets go of a GPU whose persistence mode is switched off, which a reset does, whoever started it.
+    """
+    if user.comm == _PERSISTENCE_DAEMON:
+        return True
     running = _running(facts)
     by_pid = {one.main_pid: one.unit for one in running.services}
     unit = by_pid.get(user.pid) or user.unit

@@ -122,9 +122,10 @@ def _said(outcome: Outcome) -> str:
 
 
 def _telling(words: str) -> str:
-    return next(
-        (line.strip() for line in words.splitlines() if "GPU 0" in line), words.strip().splitlines()[0]
-    )
+    """The line about a GPU that was not reset; a list may begin with those that were."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    refused = [line for line in lines if "GPU 0" in line and not _RESET_DONE.search(line)]
+    return next(iter([*refused, *filter(_REFUSED_BY_DRIVER.search, lines)]))
 
 
 def wait_until_clean(desk: Desk, platform: Platform, settle_s: float) -> None:
