@@ -67,7 +67,7 @@ def _of_node(observation: Observation) -> list[tuple[str, str, Command]]:
 
 
 def _of_hypervisor(observation: Observation) -> list[tuple[str, str, Command]]:
-    """Of a container its host sees the processes as well: all that there is of one that is silent."""
+    """Of a container its host sees the processes as well, of a VM its agent tells: all that there is of a silent one."""
     if observation.hypervisor is None:
         return []
     host, guest = observation.hypervisor.name, observation.node.guest
@@ -76,6 +76,10 @@ def _of_hypervisor(observation: Observation) -> list[tuple[str, str, Command]]:
         reads.append((f"gpus-{host}.txt", host, _GPUS))
     if observation.silence:
         reads.append((f"processes-{host}.txt", host, _read(*_THREADS)))
+        if guest and guest.kind == "vm":
+            # Its kernel log ends with the power; a container's is its host's.
+            told = ("qm", "guest", "exec", str(guest.id), "--timeout", "10", "--", "dmesg", "-T")
+            reads.append(("kernel-guest.json", host, _read(*told)))
     return reads
 
 
@@ -89,7 +93,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
     return PlannedStep(
         step="keep-evidence",
         title="keep evidence",
-        host=situation.node_name,
+        host=situation.observation.node.hypervisor if situation.observation.silence else situation.node_name,
         detail=_described(situation.observation),
         actions=tuple(action for _, action in reads),
     )

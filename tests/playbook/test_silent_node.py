@@ -11,7 +11,7 @@ from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import StepFailed, Unreachable
 from fleetops.model.event import StepEnded
 from fleetops.model.fact import Facts, Gap, Missing
-from fleetops.model.fleet import Inventory
+from fleetops.model.fleet import Guest, Inventory
 from fleetops.model.guest import GUEST, GuestState
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.playbook import plan, runner
@@ -152,7 +152,7 @@ def test_the_plan_skips_what_needs_a_signal_and_leaves_the_rest_for_when_it_is_b
     made = make_plan(BOOK, situation(silent()))
     evidence, stop, cycle, verify = made.steps
     assert evidence.actions
-    assert {action.host for action in evidence.actions} == {"pve-01"}
+    assert {evidence.host, *(action.host for action in evidence.actions)} == {"pve-01"}
     assert stop.skip == NO_SIGNAL
     assert (cycle.skip, cycle.blocked) == ("", "")
     assert cycle.actions
@@ -199,3 +199,12 @@ def test_a_power_cycle_that_fails_ends_the_run_and_gives_the_lock_back(world, ru
     result = run()
     assert (result.status, result.why) == ("failed", "it did not come back")
     assert world.ran[-1] == ("pve-01", "fleetops-unlock")
+
+
+def test_the_kernel_log_of_a_silent_vm_is_kept_before_its_power_goes(world):
+    one = silent()
+    vm = replace(one, node=replace(KNOWN, guest=Guest(kind="vm", id=174)))
+    kept = make_plan(BOOK, situation(vm)).steps[0]
+    assert [action.command.argv[:4] for action in kept.actions if action.command.argv[0] == "qm"] == [
+        ("qm", "guest", "exec", "174")
+    ]
