@@ -76,9 +76,9 @@ class Asking:
         """What authorizes a request."""
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
-    def model(self) -> str:
+    def model(self, *, deadline_s: float = _MODELS_S) -> str:
         """The name of the model it serves. Raises BadStatus, ValueError for another form, OSError, Unreachable."""
-        with self.open("GET", openai.MODELS, None, headers=self.headers, deadline_s=_MODELS_S) as answer:
+        with self.open("GET", openai.MODELS, None, headers=self.headers, deadline_s=deadline_s) as answer:
             got = whole(answer)
         if got.status != _OK:
             raise BadStatus(got.status, self.masked(openai.complaint_in(got.body)))

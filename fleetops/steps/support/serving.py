@@ -51,7 +51,8 @@ def key_of(profile: Profile | None) -> str:
 def generate(service: Asking, of: Engine, tokens: int, *, deadline_s: float) -> int:
     """Tokens of one real generation. Raises NoGeneration, or Unreachable, which says nothing about the service."""
     try:
-        method, path, body = of.generate(_PROMPT, tokens, service.model() if of.names_model else "")
+        model = service.model(deadline_s=deadline_s) if of.names_model else ""
+        method, path, body = of.generate(_PROMPT, tokens, model)
         with service.open(method, path, body, headers=service.headers, deadline_s=deadline_s) as answer:
             got = whole(answer)
         if got.status == _OK:
