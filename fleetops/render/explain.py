@@ -10,6 +10,7 @@ from rich.text import Text
 
 from fleetops.model.explained import ExplainReport, NodeAnswer, NodeSize, Unexplained
 from fleetops.model.jsonable import jsonable
+from fleetops.model.nodeset import fold_names
 from fleetops.model.proof import Explanation
 from fleetops.model.units import show_gb
 from fleetops.render.explain_rows import AT, PROSE_WIDTH, check, prose, row, walk
@@ -167,14 +168,17 @@ def _look(why: str, where: Where) -> str:
 def _sizes(answers: list[NodeAnswer], width: int | None) -> Iterator[Text]:
     """What the number comes to on each node, equal ones together, and the command that shows the arithmetic."""
     several = len(answers) > 1
-    sized = [(one.host, (_size(one.size, several=several), one.size.profile)) for one in answers if one.size]
-    for place, group in enumerate(fold(sized)):
-        told, profile = group.value
-        if not place:
-            yield Text()
-        yield from prose(f"{group.label}: {told}" if several else told, 2, width)
-        command = shlex.join(["fleetops", "size", "--profile", profile, group.hosts[0]])
-        yield Text(f"  {safe(command)}")
+    sized = [(one.host, _size(one.size, several=several)) for one in answers if one.size]
+    profiles = {one.size.profile for one in answers if one.size}
+    if not sized:
+        return
+    yield Text()
+    for group in fold(sized):
+        yield from prose(f"{group.label}: {group.value}" if several else group.value, 2, width)
+    # Without a profile it is each node's own.
+    which = ["--profile", *profiles] if len(profiles) == 1 else []
+    command = shlex.join(["fleetops", "size", *which, fold_names(host for host, _ in sized)])
+    yield Text(f"  {safe(command)}")
 
 
 def _size(size: NodeSize, *, several: bool) -> str:

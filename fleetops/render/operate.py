@@ -26,6 +26,7 @@ from fleetops.render.rows import opposite
 from fleetops.render.table import columns
 
 _STATUS_STYLE = {"done": "green", "skipped": "dim", "failed": "bold red", "refused": "bold yellow"}
+_LEAST_DETAIL = 30
 _SEVERITY_STYLE = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.UNKNOWN: "magenta"}
 
 
@@ -161,7 +162,7 @@ class RunScreen(AbstractContextManager["RunScreen"]):
         elif isinstance(event, Progress):
             self._tell(f"{self._title}: {event.text}")
         else:
-            self._output.show(_ended(event))
+            self._output.lines(_ended(event, self._output.width if self._output.is_terminal else None))
 
     def _tell(self, text: str) -> None:
         if self._status:
@@ -171,12 +172,19 @@ class RunScreen(AbstractContextManager["RunScreen"]):
         self._last_told = text
 
 
-def _ended(event: StepEnded) -> Text:
+def _ended(event: StepEnded, width: int | None) -> Text:
+    """One line where it is piped; on a terminal what it came to is wrapped in its own column."""
     line = Text(f"  {event.number:>2}  {event.title:<24.24}   ")
     line.append(f"{event.status:<8}", style=_STATUS_STYLE[event.status])
     line.append(f"{event.seconds:>6.1f} s   ")
     # Of an explanation only its first line: the whole stands at the end.
-    return line.append(safe(event.detail).split("\n")[0].rstrip(":"))
+    detail = safe(event.detail).split("\n")[0].rstrip(":")
+    if width is None:
+        return line.append(detail)
+    at = line.cell_len
+    room = max(width - at, _LEAST_DETAIL)
+    rows = textwrap.wrap(detail, room, break_long_words=False, break_on_hyphens=False)
+    return line.append(("\n" + " " * at).join(rows))
 
 
 def show_result(output: Output, result: Result) -> None:
@@ -194,10 +202,23 @@ def show_result(output: Output, result: Result) -> None:
     show_waived(output, result.waived)
     if result.status != "done":
         style = _STATUS_STYLE.get(result.status, "bold red")
-        output.show(Text.assemble((f"  {result.status}", style), f": {safe(result.why)}"))
+        output.lines(_conclusion(result, style, output.width if output.is_terminal else None))
         if result.hint:
             output.show(f"  {safe(result.hint)}")
     output.show(f"  run {result.run_id}   evidence and journal in {result.evidence}")
+
+
+def _conclusion(result: Result, style: str, width: int | None) -> Text:
+    """How it ended and why; an arithmetic of several lines keeps them."""
+    told = f"  {result.status}: {safe(result.why)}"
+    if width is not None and "\n" not in told:
+        rows = textwrap.wrap(
+            told, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        told = "\n".join(rows)
+    text = Text(told)
+    text.stylize(style, 2, 2 + len(result.status))
+    return text
 
 
 def _table(result: Result) -> Text:

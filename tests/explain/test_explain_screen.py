@@ -301,15 +301,24 @@ def report() -> ExplainReport:
 def test_equal_answers_are_said_once_and_what_differs_apart() -> None:
     shown = nodes_screen(report(), {"sglang": "SGLang"}, 120).plain.split("\n")
     assert shown[0].endswith("SGLang 0.5.9 on node-[174-176]")
-    assert shown[13:17] == [
+    assert shown[13:16] == [
         "  node-[174,176]: 300 means 2,400 GB (8 ranks, 445 GB available). 48 fits.",
-        "  fleetops size --profile hicache48 node-174",
         "  node-175: 48 means 384 GB (8 ranks, 445 GB available), and fits.",
-        "  fleetops size --profile hicache48 node-175",
+        "  fleetops size --profile hicache48 'node-[174-176]'",
     ]
-    assert shown[18] == "hicache_size    unproven                          SGLang 0.5.9 on node-180"
+    assert shown[17] == "hicache_size    unproven                          SGLang 0.5.9 on node-180"
     assert f"  fleetops run node-180 -- sed -n 80,96p {FOLDER}/srt/mem_cache/hiradix_cache.py" in shown
     assert shown[-3:] == ["", "node-181   not asked   no answer in 10 s", "  ping 10.1.230.181"]
+
+
+def test_nodes_with_profiles_of_their_own_are_sized_by_one_command() -> None:
+    sizes = (size(300), replace(size(60), profile="hicache60"))
+    answers = tuple(
+        NodeAnswer(host=f"node-17{number}", explanation=proven(), size=one)
+        for number, one in enumerate(sizes)
+    )
+    shown = nodes_screen(ExplainReport(flag="hicache_size", answers=answers), {}, 120).plain.split("\n")
+    assert shown[-1] == "  fleetops size 'node-[170-171]'"
 
 
 def test_json_has_what_the_screen_has() -> None:
