@@ -86,7 +86,7 @@ def stop_unit(unit: Unit) -> Command:
 
 def stop_container(container: Container, grace_s: float) -> Command:
     """Ask its runtime: SIGTERM (or the image's own signal), the grace, SIGKILL; its restart policy rests from then on."""
-    argv = (container.runtime, "stop", "--time", str(round(grace_s)), container.id)
+    argv = (container.runtime, "stop", "-t", str(round(grace_s)), container.id)
     deadline_s = grace_s + _BEYOND_GRACE_S
     if container.runtime == "podman" and container.uid:
         return as_user(container.uid, argv, deadline_s=deadline_s)
