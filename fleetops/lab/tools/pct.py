@@ -135,11 +135,13 @@ def reboot(words: list[str]) -> int:
 def _end(found: Guest, number: signal.Signals, limit_s: float | None) -> bool:
     """Signal the container's init and wait until it and all that it held are gone."""
     pid = found.pid()
-    while trouble.has(found.folder, trouble.Mark.STOP_BLOCKS):
-        time.sleep(0.1)
-    os.kill(pid, number)
+    blocks = trouble.has(
+        found.folder, trouble.Mark.STOP_BLOCKS
+    )  # for a process in the kernel that nothing ends
+    if not blocks:
+        os.kill(pid, number)
     deadline = None if limit_s is None else time.monotonic() + limit_s
-    while Path(f"/proc/{pid}").exists() or (found.folder / "init.pid").exists():
+    while blocks or Path(f"/proc/{pid}").exists() or (found.folder / "init.pid").exists():
         if deadline is not None and time.monotonic() > deadline:
             return False
         time.sleep(0.02)
