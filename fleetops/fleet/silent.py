@@ -67,7 +67,7 @@ def _not_its_own(observation: Observation) -> str:
     gap, host = observation.silence, observation.node.hypervisor
     answer = observation.hypervisor_facts.value(SSH_ANSWER) if observation.hypervisor_facts else None
     if answer is PortAnswer.BANNER:
-        return f"it says its SSH banner to {host}: what is at fault lies between here and the node"
+        return f"it says its SSH banner to {host}: the way to it is at fault, or a login that hangs where sshd does not"
     if gap and gap.reason == Silence.TIMEOUT:
         return f"whether it is the node that hangs, or the way to it, {host} could not tell"
     return f"{host} says that the guest runs, and this silence does not show that it hangs"

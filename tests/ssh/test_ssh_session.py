@@ -6,7 +6,7 @@ import pytest
 from ssh_site import await_gone, node, running
 
 from fleetops.model.command import Command, shell
-from fleetops.model.errors import ConnectionLost, Unreachable
+from fleetops.model.errors import ConnectionLost, Silence, Unreachable
 from fleetops.ssh import session as session_module
 
 
@@ -149,8 +149,9 @@ def test_a_login_that_runs_no_commands_says_so(site):
 def test_a_host_that_falls_silent_is_not_waited_for(site, monkeypatch):
     monkeypatch.setattr(session_module, "START_S", 0.5)
     server = site.serve("ForceCommand sleep 3.75")
-    with site.connections() as connections, pytest.raises(ConnectionLost, match="no sign of life"):
+    with site.connections() as connections, pytest.raises(ConnectionLost, match="no sign of life") as caught:
         connections.session(node(server)).run(Command(argv=("true",)))
+    assert caught.value.reason is Silence.TIMEOUT
 
 
 def test_nothing_can_be_started_once_its_calls_were_ended(shared_site):
