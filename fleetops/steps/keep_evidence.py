@@ -1,6 +1,7 @@
 """Before the first signal: keep what a kill or a reset would destroy."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from fleetops.engines.attribution import attribute
 from fleetops.facts import gpus
@@ -11,6 +12,7 @@ from fleetops.model.finding import Observation
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.steps.support.base import Desk, Options, Situation, Step
 from fleetops.steps.support.starting import guard_log_of
+from fleetops.steps.support.supervising import log_of
 
 _LIMIT = 4 * 2**20
 
@@ -63,7 +65,15 @@ def _of_node(observation: Observation) -> list[tuple[str, str, Command]]:
         ("stacks.txt", node, shell(_STACKS, *pids, name="fleetops-stacks", root=True, limit_bytes=_LIMIT)),
         ("engine.log", node, shell(_LOGS, *pids, name="fleetops-logs", root=True, limit_bytes=_LIMIT)),
         *((name, node, _read("tail", "-c", "1000000", "--", log)) for name, log in logs),
+        *((name, node, command) for name, command in _of_supervisors(observation)),
     ]
+
+
+def _of_supervisors(observation: Observation) -> list[tuple[str, Command]]:
+    """What a unit's journal and a container's log hold; of a container started with --rm nothing else is left."""
+    commands = (log_of(one) for one in attribute(observation).supervisors)
+    kept = [replace(one, limit_bytes=_LIMIT) for one in commands if one]
+    return [(f"supervisor-{number}.log", command) for number, command in enumerate(kept, 1)]
 
 
 def _of_hypervisor(observation: Observation) -> list[tuple[str, str, Command]]:

@@ -8,21 +8,25 @@ from supervisor_scenes import ID, PIDS, SERVICE, container, found_on, keepers, l
 
 from fleetops.checks import judge
 from fleetops.model.fleet import Inventory
+from fleetops.steps.keep_evidence import STEP as EVIDENCE
 from fleetops.steps.stop_service import STEP
 from fleetops.steps.support.agreed import linked
 from fleetops.steps.support.base import Situation
 
 
 def planned(*processes, **supervisors):
-    observation = observe(*processes, facts=keepers(**supervisors))
-    situation = Situation(
+    situation = situation_of(observe(*processes, facts=keepers(**supervisors)))
+    return STEP.plan(situation, STEP.settle({}))
+
+
+def situation_of(observation):
+    return Situation(
         inventory=Inventory(path=".", nodes={"node-174": NODE}),
         observation=observation,
         findings=judge(observation),
         before=observation,
         run_id="run",
     )
-    return STEP.plan(situation, STEP.settle({}))
 
 
 def argvs(plan):
@@ -97,3 +101,13 @@ def test_what_a_loop_has_started_since_the_plan_is_the_services_too():
     agreed = found_on(*under(2000), loop()).processes
     fresh = replace(launcher(), pid=9000, pgid=9000, sid=9000, ppid=2000)
     assert linked(agreed, (loop(), fresh)) == (loop(), fresh)
+
+
+def test_before_the_stop_what_the_journal_and_the_containers_log_hold_is_kept():
+    found = {"units": (unit(),), "containers": (container(),)}
+    observation = observe(*SERVICE, facts=keepers(**found))
+    kept = EVIDENCE.plan(situation_of(observation), EVIDENCE.settle({})).actions
+    told = {action.why: action.command for action in kept}
+    assert told["keep supervisor-1.log"].argv[-1] == "--unit=sglang.service"
+    assert told["keep supervisor-2.log"].argv[4:] == ("docker", "logs", "--tail", "20000", ID)
+    assert not any(command.changes for command in told.values())

@@ -18,6 +18,7 @@ from fleetops.steps.support.signals import signal_command
 GUARD = "supervisor"
 _SHELL_GRACE_S = 2.0
 _POLL_S = 0.2
+_LOG_LINES = 20_000
 # How much longer than the grace a container's stop may take: its runtime kills it then, and waits for that.
 _BEYOND_GRACE_S = 20.0
 
@@ -93,10 +94,27 @@ def stop_container(container: Container, grace_s: float) -> Command:
     return Command(argv=argv, changes=True, root=True, deadline_s=deadline_s)
 
 
-def as_user(uid: int, argv: tuple[str, ...], *, deadline_s: float) -> Command:
-    """A change that one user's own manager or runtime makes."""
+def log_of(one: Supervisor) -> Command | None:
+    """What its manager keeps of the service's output: a unit's journal, a container's log; None for a loop."""
+    if one.unit:
+        name, uid = one.unit.name, one.unit.uid
+        whose = (f"--unit={name}",) if uid is None else (f"_SYSTEMD_USER_UNIT={name}", f"_UID={uid}")
+        argv = ("journalctl", "--no-pager", f"--lines={_LOG_LINES}", "--output=short-iso", *whose)
+        return Command(argv=argv, root=True, deadline_s=15.0)
+    if one.container and one.container.runtime:
+        argv = (one.container.runtime, "logs", "--tail", str(_LOG_LINES), one.container.id)
+        # What the service says on its standard error comes on the runtime's.
+        told = ("sh", "-c", 'exec "$@" 2>&1', "fleetops-log", *argv)
+        if one.container.uid:
+            return as_user(one.container.uid, told, deadline_s=15.0, changes=False)
+        return Command(argv=told, root=True, deadline_s=15.0)
+    return None
+
+
+def as_user(uid: int, argv: tuple[str, ...], *, deadline_s: float, changes: bool = True) -> Command:
+    """What only one user's own manager or runtime can be asked."""
     return shell(
-        _AS_USER, str(uid), *argv, name="fleetops-as", changes=True, root=True, deadline_s=deadline_s
+        _AS_USER, str(uid), *argv, name="fleetops-as", changes=changes, root=True, deadline_s=deadline_s
     )
 
 
