@@ -28,6 +28,13 @@ COMMANDS_HEAD = """\
 
 Every command takes `--inventory PATH` or `--lab`, and `--json`. What the exit status says is in
 [exit-codes.md](exit-codes.md).
+
+| what | where it is kept |
+| --- | --- |
+| inventory | `--inventory PATH`, else `$FLEETOPS_INVENTORY`, else `./inventory/`, else the user's configuration folder |
+| journals, evidence, records | `settings: {state: PATH}` of the inventory, else `$FLEETOPS_STATE`, else `$XDG_STATE_HOME/fleetops`, else `~/.local/state/fleetops` |
+| proofs, fetched releases | `$FLEETOPS_CACHE`, else `$XDG_CACHE_HOME/fleetops`, else `~/.cache/fleetops`; may be deleted at any time |
+| the lab | `$FLEETOPS_LAB`, else `fleetops-lab-UID` in `$TMPDIR` or `/tmp`; with `--lab` journals and records lie in its `state/`, whatever `$FLEETOPS_STATE` says, and `lab down` takes all of it away |
 """
 PLAYBOOKS_HEAD = """\
 # Playbooks
