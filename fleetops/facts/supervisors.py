@@ -2,7 +2,8 @@
 
 Only what runs is asked: a manager whose socket is there, a Podman that has containers. Each has its own deadline, for
 a Docker daemon that hangs is what a node with a failed GPU has (NVIDIA/nvidia-docker issue 1553). Of containers only
-what is needed is told: their environment may hold secrets.
+what is needed is told: their environment may hold secrets. The script that a shell works through is open in it (from 10
+on in dash, as 255 in bash; measured): its lines that may start an engine are told, continuations joined.
 
 The unit that a process belongs to is the innermost `.service` of its path in systemd's own hierarchy (cgroup version 2,
 or `name=systemd`); a container's id stands in the path as `docker-ID.scope`, `libpod-ID.scope`, `/docker/ID`.
@@ -81,6 +82,15 @@ done
 for socket in /run/screen/S-*/*; do
   if [ -e "$socket" ]; then printf 'screen %s\\n' "${socket##*/}"; fi
 done
+for comm in $(grep -slxE '(ba|da|a|k|z)?sh|busybox' /proc/[0-9]*/comm); do
+  pid=${comm#/proc/}
+  pid=${pid%/comm}
+  for script in "/proc/$pid"/fd/[1-9][0-9]*; do
+    if [ -f "$script" ]; then
+      head -c 65536 "$script" | sed -e :a -e '/\\\\$/{N;s/\\\\\\n//;ta' -e '}' | grep -aE 'sglang|vllm' | head -n 5 | sed "s/^/script $pid /"
+    fi
+  done
+done
 echo end
 """
 )
@@ -109,6 +119,7 @@ def parse(outcome: Outcome) -> Supervisors:
         units=units,
         containers=containers,
         terminals=tuple(_terminals(found)),
+        scripts=tuple(_scripts(found)),
         lives_in=tuple(sorted({**unknown, **untold}.items())),
         silent=tuple(
             dict.fromkeys(line.removeprefix("silent ") for line in found if line.startswith("silent "))
@@ -240,6 +251,13 @@ def _terminals(found: Iterable[str]) -> Iterator[Terminal]:
         elif line.startswith("screen "):
             pid, _, name = line.removeprefix("screen ").partition(".")
             yield Terminal(program="screen", pid=int(pid), name=name)
+
+
+def _scripts(found: Iterable[str]) -> Iterator[tuple[int, str]]:
+    for line in found:
+        if line.startswith("script "):
+            _, pid, text = line.split(" ", 2)
+            yield int(pid), text
 
 
 FACT: Fact[Supervisors] = Fact(SUPERVISORS, shell(SCRIPT, root=True, deadline_s=30.0), parse)

@@ -90,6 +90,7 @@ class Terminal:
 class Supervisors:
     """What a node has that keeps processes alive.
 
+    `scripts`: lines that may start an engine, in the scripts that shells work through: (pid of the shell, line).
     `lives_in`: what a process's cgroup says where no manager has told of it: (pid, unit name or container id).
     `silent`: whoever was there and gave no answer in time (`docker`, `systemd of uid 1000`).
     """
@@ -97,6 +98,7 @@ class Supervisors:
     units: tuple[Unit, ...] = ()
     containers: tuple[Container, ...] = ()
     terminals: tuple[Terminal, ...] = ()
+    scripts: tuple[tuple[int, str], ...] = ()
     lives_in: tuple[tuple[int, str], ...] = ()
     silent: tuple[str, ...] = ()
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from node_scenes import NODE, launcher, missing, observe, profile
-from supervisor_scenes import SERVICE, container, keepers, unit
+from supervisor_scenes import SERVICE, container, keepers, loop, unit
 
 from fleetops.checks import judge
 from fleetops.engines import engine
@@ -104,6 +104,11 @@ def test_a_profile_that_is_started_by_a_containers_client_is_refused_plainly_bef
         "profile hicache48 is started by docker, and fleetops does not launch into a container yet"
         in told.blocked
     )
+
+
+def test_a_loop_that_waits_to_start_it_again_is_in_the_way():
+    told = preflight(situation(loop(), scripts=((2000, " ".join(COMMAND)),)))
+    assert "the shell sh /root/serve.sh (pid 2000) on node-174 is up: it would start a second" in told.blocked
 
 
 def test_what_cannot_be_read_refuses_a_start():

@@ -153,3 +153,27 @@ def test_a_unit_that_waits_to_start_a_service_that_has_died_is_stopped_too(host)
     assert "which waits to start it" in host.stop()
     assert shown(host, "ActiveState")["ActiveState"] in {"inactive", "failed"}
     host.run(shell("rm /etc/systemd/system/sglang.service; systemctl daemon-reload"))
+
+
+# The server cannot start, and the loop waits long for its next try.
+LOOP = f"""
+while :; do
+    PYTHONPATH=/nowhere {COMMAND[0]} {COMMAND[1]} \\
+        {" ".join(COMMAND[2:])} 2> /dev/null
+    sleep 1000
+done
+"""
+
+
+@pytest.mark.parametrize("shell_name", ["sh", "bash"])
+def test_a_loop_that_sleeps_between_two_runs_is_found_by_its_script_and_ended(host, shell_name):
+    host.run(shell("cat > /opt/engine/serve.sh", stdin=LOOP))
+    started = f"setsid {shell_name} /opt/engine/serve.sh > /dev/null 2>&1 < /dev/null &"
+    host.run(shell(started))
+    deadline = time.monotonic() + 10
+    while "sleep 1000" not in host.run(shell("ps -eo args")).stdout:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert f"the shell {shell_name} /opt/engine/serve.sh" in host.stop()
+    assert "serve.sh" not in host.run(shell("ps -eo args")).stdout
+    host.run(shell("kill $(pidof sleep)"))

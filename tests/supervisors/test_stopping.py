@@ -111,3 +111,47 @@ def test_before_the_stop_what_the_journal_and_the_containers_log_hold_is_kept():
     assert told["keep supervisor-1.log"].argv[-1] == "--unit=sglang.service"
     assert told["keep supervisor-2.log"].argv[4:] == ("docker", "logs", "--tail", "20000", ID)
     assert not any(command.changes for command in told.values())
+
+
+LINE = "    python3 -m sglang.launch_server --model-path /models/example --tp 8 --port 30000 > log 2>&1"
+NAP = process(2100, "sleep", "sleep", "60", ppid=2000)
+
+
+@pytest.mark.parametrize(
+    ("shell", "scripts"),
+    [
+        (loop(), ((2000, LINE),)),
+        (loop(2000, "bash", "-c", f"while :; do {LINE}; sleep 60; done"), ()),
+    ],
+    ids=["script", "-c"],
+)
+def test_a_loop_that_sleeps_between_two_runs_is_ended_though_nothing_of_the_service_lives(shell, scripts):
+    plan = planned(shell, NAP, scripts=scripts)
+    assert [argv[4:] for argv in argvs(plan)] == [("TERM", "2000:12000")]
+    assert plan.detail == f"through the shell {shell.title} (pid 2000), which waits to start it"
+
+
+def test_one_that_sleeps_within_a_unit_is_stopped_by_the_unit():
+    by = unit(command=("/root/serve.sh",), main_pid=2000, pids=(2000, 2100))
+    plan = planned(loop(), NAP, units=(by,), scripts=((2000, LINE),))
+    assert argvs(plan) == [("systemctl", "stop", "--no-block", "--", "sglang.service")]
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        ((2000, LINE.replace("30000", "30001")),),
+        ((2000, LINE.replace("30000", "$PORT")),),
+        ((2000, "tail -f vllm.log"),),
+    ],
+    ids=["another port", "a port that is not told", "no server"],
+)
+def test_a_shell_that_would_not_start_this_service_is_let_be(scripts):
+    assert planned(loop(), NAP, scripts=scripts).skip
+
+
+def test_a_sleeping_loop_with_something_else_under_it_is_named():
+    other = process(2200, "python3", "python3", "payroll.py", ppid=2000)
+    plan = planned(loop(), NAP, other, scripts=((2000, LINE),))
+    assert plan.guard == "supervisor"
+    assert "2200 (python3 payroll.py)" in plan.blocked

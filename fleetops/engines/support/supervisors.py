@@ -195,7 +195,7 @@ def _loops(found: Supervisors, kept: Kept, *, covered: tuple[Supervisor, ...]) -
         return
     others = _beside(kept, shells[0])
     doubt = f"it runs other things as well: {_named(others)}" if others else ""
-    yield Supervisor(title=_loop_title(found, kept, shells[0]), shells=shells, doubt=doubt)
+    yield Supervisor(title=loop_title(found, kept, shells[0]), shells=shells, doubt=doubt)
 
 
 def _runs_inside(kept: Kept, shell: Process, supervisor: Supervisor) -> bool:
@@ -216,7 +216,8 @@ def container_title(one: Container) -> str:
     return f"container {one.name or one.id[:12]} ({one.runtime}, restart {one.restart or 'no'})"
 
 
-def _loop_title(found: Supervisors, kept: Kept, shell: Process) -> str:
+def loop_title(found: Supervisors, kept: Kept, shell: Process) -> str:
+    """`the shell sh /root/serve.sh (pid 1992, tmux session work)`."""
     above = {shell.pid, *(one.pid for one in kept.table.ancestors(shell))}
     where = next((one for one in found.terminals if one.pid in above), None)
     place = f", {where.program} session {where.name}" if where else ""

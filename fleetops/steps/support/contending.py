@@ -8,20 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from fleetops.engines import engines
 from fleetops.engines.attribution import attribute
 from fleetops.engines.support.command_line import file_name, read_flags
 from fleetops.engines.support.supervisors import OURS, container_title, unit_title
-from fleetops.model.engine import Service
 from fleetops.model.errors import Refused
 from fleetops.model.fact import Missing
 from fleetops.model.fleet import Profile
-from fleetops.model.machine import Process
 from fleetops.model.secrets import mask_text
 from fleetops.model.supervisor import SUPERVISORS, Container, Supervisor, Supervisors, Unit
 from fleetops.steps.support.base import Situation
 from fleetops.steps.support.launching import engine_of, launch_values
 from fleetops.steps.support.supervising import GUARD
+from fleetops.steps.support.waiting import WAITS, serves, waiting
 
 _RUNTIMES = frozenset({"docker", "podman", "nerdctl", "docker-compose"})
 _PLAIN_FOLDERS = frozenset({"", ".", "/usr/bin", "/bin", "/usr/local/bin"})
@@ -64,24 +62,10 @@ def refusal(situation: Situation, profile: Profile, *, sized: bool = True) -> Re
 
 def to_stop(situation: Situation) -> tuple[Supervisor, ...]:
     """What starts the service again, outermost first: what keeps a living one, and what waits to start one that has ended."""
-    found, profile = situation.observation.node_facts.value(SUPERVISORS), situation.profile
-    keeping = situation.attribution.supervisors
-    if found is None or profile is None:
+    keeping, profile = situation.attribution.supervisors, situation.profile
+    if profile is None:
         return keeping
-    units = [
-        Supervisor(title=f"{unit_title(unit)}, which waits to start it", unit=unit)
-        for unit in found.units
-        if unit.sub == "auto-restart"
-        and not unit.pids
-        and not _is_ours(unit)
-        and _is_for(unit.command, profile)
-    ]
-    containers = [
-        Supervisor(title=f"{container_title(one)}, which waits to start it", container=one)
-        for one in found.containers
-        if one.status == "restarting" and not one.pid and _is_for(one.command, profile)
-    ]
-    return (*keeping, *units, *containers)
+    return (*keeping, *waiting(situation.observation, profile))
 
 
 def _is_ours(unit: Unit) -> bool:
@@ -145,36 +129,22 @@ def _contenders(situation: Situation, profile: Profile, found: Supervisors) -> I
     }
     for key, unit in {**kept_units, **units}.items():
         is_up = unit.is_up and key not in {_key(one.unit) for one in stopped if one.unit}
-        comes = _is_for(unit.command, profile) and (is_up or unit.enabled.startswith("enabled"))
+        comes = serves(unit.command, profile) and (is_up or unit.enabled.startswith("enabled"))
         if comes or key in kept_units:
             yield Contender(title=unit_title(unit), is_up=is_up, unit=unit)
     kept = {one.container.id: replace(one.container, status="gone") for one in before if one.container}
     for id_, container in {**kept, **{one.id: one for one in found.containers}}.items():
         is_up = container.is_up and id_ not in {one.container.id for one in stopped if one.container}
-        comes = _is_for(container.command, profile) and (is_up or container.restart == "always")
+        comes = serves(container.command, profile) and (is_up or container.restart == "always")
         if comes or id_ in kept:
             yield Contender(title=container_title(container), is_up=is_up, container=container)
+    if not situation.service_ends_before:
+        loops = (one for one in waiting(situation.observation, profile) if one.shells)
+        yield from (Contender(title=one.title.removesuffix(WAITS), is_up=True) for one in loops)
 
 
 def _key(unit: Unit) -> tuple[str, int | None]:
     return unit.name, unit.uid
-
-
-def _is_for(command: tuple[str, ...], profile: Profile) -> bool:
-    """Whether this command line, or what a shell or a container's client in it runs, serves on the profile's port."""
-    words = tuple(" ".join(command).split())
-    services = (one for place in range(len(words)) for one in _servers(words[place:]))
-    first = next(services, None)
-    return first is not None and first.port == profile.port
-
-
-def _servers(words: tuple[str, ...]) -> Iterator[Service]:
-    """The service that a process with this command line would be."""
-    process = Process(
-        pid=2, ppid=1, pgid=2, sid=2, state="S", threads=1, comm="", start_ticks=0, cmdline=words
-    )
-    for engine in engines():
-        yield from engine.find_services((process,))
 
 
 def differences(situation: Situation, profile: Profile, unit: Unit) -> tuple[str, ...]:
