@@ -8,8 +8,10 @@ from fractions import Fraction
 from fleetops.model.fact import Facts, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import AUTO, Flag, FlagValue, Profile
+from fleetops.model.guest import ARC
 from fleetops.model.machine import CGROUP, MEMORY
 from fleetops.model.sizing import STATED, Budget, FlagSize, Line, Meaning, Room, Verdict, stated
+from fleetops.model.units import show_gb
 
 __all__ = ["Budget", "FlagSize", "Line", "Meaning", "Room", "Rooms", "Verdict", "budget", "rooms", "stated"]
 
@@ -58,15 +60,16 @@ def rooms(observation: Observation, *, idle: bool = False) -> Rooms:
 
 
 def _hypervisor_room(name: str, facts: Facts | None, returning: int) -> Rooms:
-    """A container's pages are its hypervisor's."""
+    """A container's pages are its hypervisor's; ZFS's cache there counts as used, and comes back when memory is asked for."""
     if facts is None:
         return Rooms(rooms=(), unknown=(f"MemAvailable of {name or 'the hypervisor'} (not asked)",))
     memory = facts.get(MEMORY)
     if isinstance(memory, Missing):
         return Rooms(rooms=(), unknown=(f"MemAvailable of {name} ({memory})",))
-    return Rooms(
-        rooms=(Room(label=f"MemAvailable of {name}", size_bytes=memory.available_bytes + returning),)
-    )
+    cache = facts.value(ARC)
+    cache_bytes = cache.returnable_bytes if cache else 0
+    label = f"MemAvailable of {name}" + (f" and {show_gb(cache_bytes)} of ZFS's cache" if cache_bytes else "")
+    return Rooms(rooms=(Room(label=label, size_bytes=memory.available_bytes + returning + cache_bytes),))
 
 
 def budget(

@@ -12,6 +12,8 @@ from node_scenes import NODE, gpu, gpus, hypervisor_readings, missing, observe, 
 
 from fleetops.model.device_service import DEVICE_SERVICES, DeviceService, DeviceServices, system_unit
 from fleetops.model.errors import Refused
+from fleetops.model.fact import Gap, Missing
+from fleetops.model.gpu import DRIVER_UNRESPONSIVE, GPUS
 from fleetops.model.guest import CLAIMS, GUESTS, HOST_HOLDERS, DeviceClaim, HostHolder
 from fleetops.model.machine import HOLDERS, Holder
 from fleetops.platforms import all_platforms
@@ -75,6 +77,14 @@ def test_a_holder_that_could_not_be_brought_back_refuses(holder, told):
 def test_which_services_hold_them_must_be_known():
     with pytest.raises(Refused, match="services that hold GPUs could not be read"):
         LXC.reset(container(services=missing()), gpus(1).gpus)
+
+
+def test_a_driver_that_hangs_is_for_a_person():
+    hangs = Missing(Gap.TIMED_OUT, "nvidia-smi (pid 7) in D for 20 s", reason=DRIVER_UNRESPONSIVE)
+    observation = observe(on_hypervisor={**hypervisor_readings(), GPUS: hangs})
+    with pytest.raises(Refused, match="the GPU driver of pve-01 hangs") as refused:
+        LXC.gpus(observation)
+    assert refused.value.hint.startswith("a person reboots pve-01")
 
 
 @pytest.mark.parametrize("machine", [vm, bare])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Baseline, Observation
 from fleetops.model.fleet import AUTO, Flag, Guest, HostMemory, Node, Profile
+from fleetops.model.guest import ARC, Arc
 from fleetops.model.kv import Beside
 from fleetops.model.machine import CGROUP, MEMORY, CgroupMemory, Memory
 from fleetops.model.units import GB, GIB
@@ -238,6 +239,16 @@ def test_a_container_is_bounded_by_its_node_its_cgroup_and_its_hypervisor():
     found = rooms(observation(limit=400 * GB))
     assert [room.size_bytes // GB for room in found.rooms] == [445, 393, 540]
     assert found.unknown == ()
+
+
+def test_what_zfs_gives_back_on_the_hypervisor_counts():
+    with_cache = observation(host_gb=300.0)
+    cache = Arc(size_bytes=40 * GB, least_bytes=8 * GB)
+    readings = {**with_cache.hypervisor_facts.readings, ARC.name: cache}
+    found = rooms(replace(with_cache, hypervisor_facts=Facts("pve-01", 0.0, readings)))
+    assert found.rooms[-1] == Room(
+        label="MemAvailable of pve-01 and 32 GB of ZFS's cache", size_bytes=332 * GB
+    )
 
 
 def test_a_vms_memory_is_its_own():

@@ -26,7 +26,7 @@ _DRIVER_DAEMONS = frozenset(
     name[:COMM_LENGTH]
     for name in (
         *("nvidia-persistenced", "nv-fabricmanager", "nv-hostengine", "nvidia-imex"),
-        *("dcgm-exporter", "nvidia-smi"),
+        *("dcgm-exporter", "nvidia_gpu_exporter", "nvidia-smi"),
     )
 )
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 from fleetops.model.errors import Refused
 from fleetops.model.fact import Facts, Key, Missing
 from fleetops.model.finding import Observation
-from fleetops.model.gpu import GPUS, Gpu, Gpus
+from fleetops.model.gpu import DRIVER_UNRESPONSIVE, GPUS, Gpu, Gpus
 
 T = TypeVar("T")
 
@@ -41,6 +41,14 @@ def on_node(observation: Observation) -> Facts:
 
 def whole_report(facts: Facts) -> Gpus:
     """The driver's report. Raises Refused where it does not tell of every GPU: a short list is no list."""
+    gap = facts.get(GPUS)
+    if isinstance(gap, Missing) and gap.reason == DRIVER_UNRESPONSIVE:
+        raise Refused(
+            f"the GPU driver of {facts.host} hangs, and no reset gets through to it ({gap.why})",
+            guard="driver",
+            host=facts.host,
+            hint=f"a person reboots {facts.host}: nothing less ends a process that hangs in its driver",
+        )
     seen = known(facts, GPUS, "the GPUs", "gpus")
     if seen.problems:
         raise Refused(
