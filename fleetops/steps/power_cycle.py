@@ -18,6 +18,7 @@ from fleetops.platforms.support.nvlink import reset_set
 from fleetops.platforms.support.reset_call import units_of
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
 from fleetops.steps.support.comeback import Life, await_back, life_of, outlived
+from fleetops.steps.support.coming_up import stop_again
 from fleetops.steps.support.detached import detached, follow, must_be_submitted
 from fleetops.steps.support.resetting import described, is_as_before, judge_reset, wait_until_clean
 from fleetops.steps.support.strangers import others_inside
@@ -82,6 +83,7 @@ def run(desk: Desk, options: Options) -> str:
         raise
     not_reset = _start(desk, power, observation)
     await_back(desk, observation, life, options.seconds("back"))
+    came = stop_again(desk)
     if failure:
         raise StepFailed(
             f"{failure.message}; {situation.node_name} is started again", host=failure.host, hint=failure.hint
@@ -92,7 +94,9 @@ def run(desk: Desk, options: Options) -> str:
             host=observation.node.hypervisor,
             hint=f"a person decides: fleetops run {observation.node.hypervisor} -- dmesg -T shows what the device said",
         )
-    return "stopped, proven down, started, and back"
+    return (
+        f"stopped, proven down, started, and back{f'; the service it started itself: {came}' if came else ''}"
+    )
 
 
 def _typed(action: Action) -> str:
@@ -149,6 +153,8 @@ def _how_it_ended(outcome: Outcome, action: Action, limit_s: float) -> str:
         return f"{_typed(action)} did not end in {limit_s:g} s"
     if outcome.ok:
         return f"{_typed(action)} ended with success"
+    if outcome.status is None:
+        return f"what became of {_typed(action)} is not known"
     return f"{_typed(action)} ended with status {outcome.status}: {outcome.said}"
 
 

@@ -8,6 +8,7 @@ from real_systemd import real_systemd
 
 from fleetops.model.command import Command, shell
 from fleetops.model.errors import Refused
+from fleetops.steps.support.coming_up import stop_again
 
 UNIT = f"""
 [Service]
@@ -177,3 +178,13 @@ def test_a_loop_that_sleeps_between_two_runs_is_found_by_its_script_and_ended(ho
     assert f"the shell {shell_name} /opt/engine/serve.sh" in host.stop()
     assert "serve.sh" not in host.run(shell("ps -eo args")).stdout
     host.run(shell("kill $(pidof sleep)"))
+
+
+def test_what_the_node_starts_by_itself_when_it_comes_up_again_is_stopped_again(host, unit):
+    unit()
+    host.stop()
+    host.run(
+        shell("(sleep 0.5; systemctl start sglang.service) > /dev/null 2>&1 &")
+    )  # as at a boot, a little later
+    assert "stopped through unit sglang.service" in stop_again(host)
+    assert stays_down(host)
