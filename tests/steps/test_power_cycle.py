@@ -201,6 +201,16 @@ def test_a_container_that_cannot_be_stopped_is_given_up_in_time():
     assert world.done == ["pct stop 174"]
 
 
+def test_a_stop_whose_answer_was_lost_is_decided_by_the_facts():
+    assert run(of_vm(stop=Outcome(status=0))).startswith("stopped")
+    world = of_vm(down=vm())
+    world.ask = lambda host, command: Outcome(
+        status=0, stdout="777 S\n" if command.argv[3] == "fleetops-life" else "lost\n"
+    )
+    with pytest.raises(StepFailed, match="what became of qm stop 181 is not known, and kvm is still there"):
+        run(world)
+
+
 @pytest.mark.parametrize(
     "said",
     ["can't lock file '/run/lock/lxc/pve-config-174.lock' - got timeout\n", "CT is locked (backup)\n"],
