@@ -67,11 +67,22 @@ def _one_hangs(bench: Bench, node: str, _before: None) -> Told:
     return len(hanging) <= 1, f"{len(hanging)} nvidia-smi in D", f"{len(hanging)} nvidia-smi are in D"
 
 
+def _boots(bench: Bench, node: str) -> str:
+    """What is new each time the guest starts."""
+    return bench.node(node).run("stat", "-c", "%y", "/proc/1")
+
+
+def _not_restarted(bench: Bench, node: str, before: str) -> Told:
+    return _boots(bench, node) == before, "the guest runs on", "the guest was restarted"
+
+
 ALSO: dict[str, Also] = {
     "shm": Also(before=_living_segments, after=_segments_stay),
     "port-held": Also(after=_stranger_stays),
     "respawning": Also(after=_no_loop),
     "reset-in-use": Also(before=_persistence, after=_persistence_restored),
     "guest-locked": Also(after=_still_locked),
+    "lock-file-timeout": Also(before=_boots, after=_not_restarted),
+    "ha-managed": Also(before=_boots, after=_not_restarted),
     "nvidia-smi-hangs": Also(after=_one_hangs),
 }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from fleetops.store.database import Store
 
 NODES = {"lxc": "node-175", "vm": "node-181", "bare": "node-190"}
 NEIGHBOUR = "node-174"
+_IMPATIENT = Path(__file__).with_name("impatient.py")
 _FAST = {"SGLANG_LAB_PACE": "0.1", "FLEETOPS_LAB_RECLAIM_S": "6"}
 _ASK = f"""
 import json, urllib.request
@@ -29,6 +31,22 @@ body = json.dumps({{"text": "hello", "sampling_params": {{"max_new_tokens": 5, "
 asked = urllib.request.Request("http://127.0.0.1:{PORT}/generate", body, {{"Content-Type": "application/json"}})
 print(json.load(urllib.request.urlopen(asked, timeout=20))["meta_info"]["completion_tokens"])
 """
+
+
+class Impatient(CommandLine):
+    """The command line with deadlines that a matrix can wait for."""
+
+    def argv(self, *words: str) -> list[str]:
+        """As `fleetops` would be called."""
+        return [
+            sys.executable,
+            "-P",
+            str(_IMPATIENT),
+            words[0],
+            "--inventory",
+            str(self.inventory),
+            *words[1:],
+        ]
 
 
 @dataclass(frozen=True)
@@ -75,7 +93,7 @@ def bench(folder: Path, cwd: Path) -> Iterator[Bench]:
         lab = api.up(folder, bound=True)
         try:
             hurry(lab)
-            found = Bench(lab, CommandLine(lab.inventory, cwd))
+            found = Bench(lab, Impatient(lab.inventory, cwd))
             arrange(found)
             yield found
         finally:

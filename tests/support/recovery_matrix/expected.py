@@ -35,9 +35,9 @@ def healed(*rungs: int, found: tuple[str, ...]) -> Expected:
     return Expected(rungs=rungs, found=found)
 
 
-def refused(guard: str, *found: str, says: str = "") -> Expected:
+def refused(guard: str, *found: str, says: str = "", rungs: tuple[int, ...] = ()) -> Expected:
     """Exit 5, and nothing is changed."""
-    return Expected(status=5, guard=guard, found=found, says=says, relaunch=False)
+    return Expected(status=5, guard=guard, found=found, says=says, rungs=rungs, relaunch=False)
 
 
 def failed(*rungs: int, found: tuple[str, ...], says: str = "", relaunch: bool = False) -> Expected:
@@ -65,7 +65,8 @@ TABLE: dict[str, Expected] = {
     "port-held": refused("preflight", says="http.server"),
     "full-disk": refused("preflight", says="/var/log"),
     "dies-after-ready": failed(found=("service-absent",), says="CUDA out of memory", relaunch=True),
-    "hangs-after-ready": failed(found=("service-absent",), says="does not generate", relaunch=True),
+    # SGLang's own health check may be the first to notice.
+    "hangs-after-ready": failed(found=("service-absent",), says="what was started is ended", relaunch=True),
     "gpu-memory-held": healed(3, found=HELD),
     "one-gpu-wants-reset": healed(3, found=("gpu-wants-reset",)),
     "reset-in-use": healed(3, found=HELD),
@@ -83,7 +84,8 @@ TABLE: dict[str, Expected] = {
     "stop-blocks": failed(3, 4, found=HELD),
     "never-returns": failed(3, 4, found=HELD),
     "guest-locked": refused("proxmox-lock", *HELD, says="backup"),
-    "lock-file-timeout": refused("proxmox-lock", "no-banner"),
+    # Nobody can tell before: the stop is asked for, and Proxmox itself refuses it.
+    "lock-file-timeout": refused("proxmox-lock", "no-banner", says="nothing is changed", rungs=(4,)),
     "ha-managed": refused("ha", "no-banner"),
     "shared-gpu": refused("tenants", *HELD, says="174"),
     "wrong-machine": refused("identity"),
