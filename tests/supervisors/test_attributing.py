@@ -144,3 +144,10 @@ def test_the_unit_that_orphans_live_in_is_theirs():
     held = unit(main_pid=0, active="deactivating", pids=pids)
     facts = {HOLDERS: holders(*pids), **keepers(units=(held,))}
     assert [one.unit for one in attribute(observe(*orphans, facts=facts)).supervisors] == [held]
+
+
+def test_a_long_script_is_cut_and_its_secrets_are_masked():
+    words = ("bash", "-c", f"while :; do HF_TOKEN=s3cret ./serve.sh {'x' * 200}; done")
+    [one] = found_on(*under(2000), loop(2000, *words)).supervisors
+    assert "s3cret" not in one.title
+    assert len(one.title) < 140

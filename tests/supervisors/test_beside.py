@@ -56,6 +56,18 @@ def test_a_run_that_stops_it_first_goes_by_what_it_would_start():
     assert told.mend.startswith("edit /etc/systemd/system/sglang.service")
 
 
+def test_a_unit_that_only_a_person_starts_is_the_services_where_it_kept_it_when_the_run_began():
+    crashing = unit(
+        command=COMMAND, enabled="static", active="activating", sub="auto-restart", main_pid=0, pids=()
+    )
+    assert "is up (auto-restart)" in preflight(situation(units=(crashing,))).blocked
+    ended = situation(ends=True, units=(crashing,))
+    gone = replace(ended, service_ends_before=False, observation=observe(facts=keepers()))
+    for now in (ended, gone):
+        assert preflight(now).blocked == ""
+        assert keeper(now, PROFILE).name == "sglang.service"
+
+
 def test_an_enabled_unit_that_is_down_is_seen_through_the_shell_that_starts_the_server():
     wrapped = ("/bin/bash", "-c", "exec", *COMMAND)
     told = preflight(situation(units=(unit(command=wrapped, **DOWN),)))

@@ -12,6 +12,7 @@ from fleetops.engines.support.process_table import ProcessTable
 from fleetops.engines.support.protected import protected, runs_script
 from fleetops.model.fact import Missing
 from fleetops.model.machine import Process
+from fleetops.model.secrets import mask_text
 from fleetops.model.supervisor import Container, Supervisor, Supervisors, Unit
 
 OURS = "fleetops-"
@@ -48,6 +49,7 @@ _HELPERS = frozenset(
     }
     | {"stdbuf", "nice", "numactl", "timeout", "script", "unbuffer", "docker", "podman", "conmon"}
 )
+_LONGEST_TITLE = 100
 _RUNTIMES = frozenset({"docker", "podman"})
 
 
@@ -109,7 +111,7 @@ def _programs(kept: Kept) -> Iterator[Supervisor]:
     for launcher in kept.launchers:
         for one in kept.table.ancestors(launcher):
             if one.comm.startswith(_PROGRAMS):
-                title = f"pid {one.pid} ({one.title})"
+                title = f"pid {one.pid} ({shown(one)})"
                 yield Supervisor(
                     title=title, doubt="fleetops cannot speak to it: stop the service through it"
                 )
@@ -221,9 +223,15 @@ def loop_title(found: Supervisors, kept: Kept, shell: Process) -> str:
     above = {shell.pid, *(one.pid for one in kept.table.ancestors(shell))}
     where = next((one for one in found.terminals if one.pid in above), None)
     place = f", {where.program} session {where.name}" if where else ""
-    return f"the shell {shell.title} (pid {shell.pid}{place})"
+    return f"the shell {shown(shell)} (pid {shell.pid}{place})"
+
+
+def shown(process: Process) -> str:
+    """Its command line for a person: secrets masked, a long one (a whole script after `-c`) cut."""
+    title = mask_text(process.title)
+    return title if len(title) <= _LONGEST_TITLE else f"{title[:_LONGEST_TITLE]}…"
 
 
 def _named(processes: tuple[Process, ...]) -> str:
-    named = ", ".join(f"{one.pid} ({one.title})" for one in processes[:3])
+    named = ", ".join(f"{one.pid} ({shown(one)})" for one in processes[:3])
     return f"{named} and {len(processes) - 3} more" if processes[3:] else named

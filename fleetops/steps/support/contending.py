@@ -14,7 +14,7 @@ from fleetops.engines.support.supervisors import OURS, container_title, unit_tit
 from fleetops.model.errors import Refused
 from fleetops.model.fact import Missing
 from fleetops.model.fleet import Profile
-from fleetops.model.secrets import mask_text
+from fleetops.model.secrets import mask_argv, mask_text
 from fleetops.model.supervisor import SUPERVISORS, Container, Supervisor, Supervisors, Unit
 from fleetops.steps.support.base import Situation
 from fleetops.steps.support.launching import engine_of, launch_values
@@ -43,11 +43,10 @@ def refusal(situation: Situation, profile: Profile, *, sized: bool = True) -> Re
     What a unit of the operator's would start is compared only once the profile's sizes are known (`sized`).
     """
     node = situation.node_name
-    if file_name(profile.command[0]) in _RUNTIMES:
+    if runtime := next((word for word in profile.command if file_name(word) in _RUNTIMES), ""):
         return _refused(
             situation,
-            f"profile {profile.name} is started by {file_name(profile.command[0])}, and fleetops does not launch into a"
-            " container yet",
+            f"profile {profile.name} is started by {file_name(runtime)}, and fleetops does not launch into a container yet",
             f"start it on {node} by hand; fleetops probe, kill and recover --no-relaunch know it there",
         )
     found = situation.observation.node_facts.get(SUPERVISORS)
@@ -121,7 +120,7 @@ def _contenders(situation: Situation, profile: Profile, found: Supervisors) -> I
 
     What the run stops itself counts as down in a plan: by the time of the start it is.
     """
-    before = attribute(situation.before).supervisors
+    before = (*attribute(situation.before).supervisors, *waiting(situation.before, profile))
     stopped = to_stop(situation) if situation.service_ends_before else ()
     units = {_key(one): one for one in found.units if not _is_ours(one)}
     kept_units = {
@@ -152,7 +151,7 @@ def differences(situation: Situation, profile: Profile, unit: Unit) -> tuple[str
     wanted = engine_of(situation).argv(profile, launch_values(situation))
     head, flags = _parted(" ".join(wanted).split())
     its_head, its_flags = _parted(list(unit.command))
-    found = [] if head == its_head else [f"it runs `{' '.join(its_head)}`, not `{' '.join(head)}`"]
+    found = [] if head == its_head else [f"it runs `{_typed(its_head)}`, not `{_typed(head)}`"]
     found += [
         f"{_said(name, its_flags)} where the profile has {_said(name, flags)}"
         for name in sorted({*flags, *its_flags})
@@ -175,6 +174,10 @@ def _parted(words: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     if head and str(PurePosixPath(head[0]).parent) in _PLAIN_FOLDERS:
         head[0] = file_name(head[0])
     return tuple(head), {_SAME.get(name, name): value for name, value in read_flags(words[first:]).items()}
+
+
+def _typed(words: tuple[str, ...]) -> str:
+    return " ".join(mask_argv(words))
 
 
 def _said(name: str, flags: dict[str, str]) -> str:

@@ -10,6 +10,7 @@ from fleetops.engines.support.supervisors import (
     Kept,
     container_title,
     loop_title,
+    shown,
     supervisors_of,
     unit_title,
 )
@@ -84,6 +85,6 @@ def _loops(found: Supervisors, table: ProcessTable, profile: Profile) -> Iterato
             yield from keeping
             continue
         others = kept.others(one.pid for one in below)
-        doubt = f"it runs other things as well: {others[0].pid} ({others[0].title})" if others else ""
+        doubt = f"it runs other things as well: {others[0].pid} ({shown(others[0])})" if others else ""
         title = f"{loop_title(found, kept, shell)}{WAITS}"
         yield Supervisor(title=title, shells=(shell,), doubt=doubt)
