@@ -1,5 +1,6 @@
 """Each way of breaking: healed by the smallest rung that works, or refused for the right reason."""
 
+import shutil
 import time
 
 import pytest
@@ -101,6 +102,8 @@ STARTED_BY = {
 
 @pytest.fixture
 def restarted_by_a_loop(fleet, request):
+    if request.param == "tmux" and not shutil.which("tmux"):
+        pytest.skip("a loop in tmux needs tmux on this machine")
     BrokenNode(fleet.lab.folder, "node-174").clear()
     fleet.run("node-174", "sh", "-c", LOOP + STARTED_BY[request.param])
     for _ in range(100):

@@ -8,8 +8,11 @@ from kept_host import COMMAND, FOLDER, PROFILE, KeptHost
 from real_systemd import real_systemd
 
 from fleetops.model.command import Command, shell
+from fleetops.model.errors import Refused
 from fleetops.steps.preflight import STEP as PREFLIGHT
+from fleetops.steps.start_service import STEP as START
 from fleetops.steps.support.contending import keeper
+from fleetops.steps.support.memory_guard.watching import keep_guardian
 from fleetops.steps.support.unit_start import hold, let_go, start_unit
 
 UNIT = f"""
@@ -146,3 +149,18 @@ def test_a_unit_that_is_down_and_that_nobody_enabled_is_nobodys_business(host, u
     host.begin()
     assert preflight(host).blocked == ""
     assert keeper(host.situation, PROFILE) is None
+
+
+def test_the_step_starts_it_by_the_unit_and_nothing_by_one_that_says_otherwise(host, unit):
+    unit()
+    keep_guardian(host, "2 x 48 GB")
+    said = START.run(host, START.settle({}))
+    started = host.memo["started"]
+    assert said.startswith(f"pid {started.pid}, unit sglang.service, log /var/log/fleetops/small-r1.log")
+    assert started.pid == host.await_service()
+    let_go(host)
+    host.stop()
+    unit(UNIT.replace("--hicache-size 48", "--hicache-size 300"))
+    with pytest.raises(Refused, match="--hicache-size 300 where the profile has"):
+        START.run(host, START.settle({}))
+    assert host.is_down()
