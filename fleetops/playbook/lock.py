@@ -2,7 +2,8 @@
 
 Made atomically with its whole content (a hard link never replaces a file), naming the owner, the run, the boot and
 since when. It lapses with the boot it names, and with its lease by that host's own uptime clock; a lock of a
-controller process on this very machine that is no longer alive lapses too.
+controller process on this very machine that is no longer alive lapses too. None is taken over while a change of its run is
+still under way on that host.
 """
 
 import json
@@ -15,10 +16,12 @@ from pathlib import Path
 from fleetops.model.command import Command, Outcome, shell
 from fleetops.model.errors import FleetopsError, Refused
 from fleetops.model.session import Session
+from fleetops.steps.support.detached import RUNS, under_way
 
 # A lease is at least this long; a run asks for as much as it may take (playbook deadlines, readiness, watch).
 LEAST_LEASE_S = 900
 _FOLDER = "/run/fleetops/locks"
+_RUNS = RUNS
 _HELD = 75
 
 # $1 folder, $2 name, $3 lease in seconds; stdin: the owner's JSON (one object, `{` first).
@@ -125,12 +128,26 @@ def take_lock(session: Session, name: str, owner: Owner, lease_s: int = LEAST_LE
     if holder and holder.run_id == owner.run_id and not lapsed:
         return
     if lapsed and holder:
+        _nothing_goes_on(session, holder)
         session.run(_drop(name, holder.run_id))
         outcome = session.run(_take(name, owner, lease_s))
         if outcome.ok:
             return
         holder, since_s, _ = _holder(outcome)
     raise Refused(_told(session.host, holder, since_s), guard="lock", host=session.host, hint="fleetops runs")
+
+
+def _nothing_goes_on(session: Session, holder: Owner) -> None:
+    """A lock may have lapsed while a change of its run goes on, detached from its controller: nobody acts beside it."""
+    outcome = session.run(under_way(holder.run_id, _RUNS))
+    if not outcome.ok or outcome.stdout.strip():
+        what = ", ".join(outcome.stdout.split()) or f"what it does could not be read: {outcome.said}"
+        raise Refused(
+            f"run {holder.run_id} has ended, and a change of it is still under way on {session.host}: {what}",
+            guard="lock",
+            host=session.host,
+            hint=f"when it has ended, run this again; fleetops run {session.host} -- ls {_RUNS}/{holder.run_id}",
+        )
 
 
 def confirm_lock(session: Session, name: str, run_id: str) -> None:

@@ -20,6 +20,7 @@ from fleetops.steps.support.launching import Started
 from fleetops.steps.support.reclaim import missing_facts, reclaim_rows, told
 
 _POLL_S = 1.0
+_MOST_NAMED = 3
 NODE_LOCK = "node.lock"
 HYPERVISOR_LOCK = "hypervisor.lock"
 
@@ -172,6 +173,8 @@ class Runner:
         ]
         if unknown:
             return f"no reason to act, though not known: {unknown[0].evidence}"
+        if len(entry.when) > _MOST_NAMED:
+            return "not needed: nothing that it answers was found"
         return f"not needed: {', '.join(entry.when)} not found"
 
     def _await(self, entry: Entry, step: Step) -> None:

@@ -1,6 +1,7 @@
 """The lock: one holder, named; given back only by its holder; lapsed with its boot, its lease or its process."""
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from fleetops.playbook.lock import Owner, release_lock, take_lock
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(lock, "_FOLDER", str(tmp_path / "locks"))
+    monkeypatch.setattr(lock, "_RUNS", str(tmp_path / "runs"))
     return tmp_path / "locks"
 
 
@@ -63,6 +65,22 @@ def test_a_lock_whose_controller_died_on_this_machine_lapses(session, folder: Pa
     take_lock(session, "node.lock", replace(Owner.this_process("run-1"), start_ticks=1))
     take_lock(session, "node.lock", Owner.this_process("run-2"))
     assert "run-2" in (folder / "node.lock").read_text()
+
+
+@pytest.mark.parametrize("alive", [True, False], ids=["goes on", "has ended"])
+def test_a_lapsed_lock_is_not_taken_over_while_a_change_of_its_run_goes_on(session, folder: Path, alive):
+    runs = folder.parent / "runs"
+    claim = runs / "run-1" / "power-cycle-start"
+    claim.mkdir(parents=True)
+    ticks = Owner.this_process("run-1").start_ticks
+    (claim / "pid").write_text(f"{os.getpid()} {ticks if alive else ticks - 1}\n")
+    take_lock(session, "node.lock", replace(Owner.this_process("run-1"), start_ticks=1))
+    if not alive:
+        take_lock(session, "node.lock", Owner.this_process("run-2"))
+        return
+    with pytest.raises(Refused, match=r"a change of it is still under way on .*: power-cycle-start"):
+        take_lock(session, "node.lock", Owner.this_process("run-2"))
+    assert "run-1" in (folder / "node.lock").read_text()
 
 
 def test_a_lock_that_cannot_be_read_is_not_taken_over(session, folder: Path):

@@ -72,6 +72,18 @@ if [ -e "$1/stdout" ]; then tail -c 65536 "$1/stdout"; fi
 """
 )
 
+# $1 folder of all runs, $2 a run. The names of its changes that are still under way, one a line.
+_UNDER_WAY = (
+    START_OF
+    + r"""
+for file in "$1/$2"/*/pid; do
+    read -r pid ticks 2>/dev/null < "$file" || continue
+    stat=$(cat "/proc/$pid/stat" 2>/dev/null) || continue
+    if [ "$(start_of "$stat")" = "$ticks" ]; then file=${file%/pid}; echo "${file##*/}"; fi
+done
+"""
+)
+
 
 @dataclass(frozen=True)
 class Detached:
@@ -137,3 +149,8 @@ def _look(desk: Desk, host: str, claim: str) -> Outcome | None:
 def watch(claim: str) -> Command:
     """The read that tells how a detached change fares."""
     return shell(_WATCH, claim, name="fleetops-watch", root=True)
+
+
+def under_way(run_id: str, runs: str = RUNS) -> Command:
+    """The read that names the changes of a run that still go on, whether its controller lives or not."""
+    return shell(_UNDER_WAY, runs, run_id, name="fleetops-under-way", root=True)

@@ -106,7 +106,7 @@ def judge_reset(outcome: Outcome, host: str) -> None:
         raise StepFailed(
             f"the driver refused the reset: {_telling(words)}{beside}",
             host=host,
-            hint=f"fleetops run {host} -- nvidia-smi",
+            hint=f"fleetops run {host} -- nvidia-smi; where nobody is shown, lsmod tells whether nvidia_drm holds it",
         )
     # What ran out of time, or whose answer was lost, is decided by the facts alone.
     told = outcome.status is not None and not outcome.timed_out
