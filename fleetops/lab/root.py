@@ -20,6 +20,7 @@ ENGINE_SOURCE = "root/sglang/python"
 VLLM_SOURCE = "root/vllm"
 MODELS = "models"
 PRISTINE_PROC = "run/lab/proc"
+CPUS = Path("/sys/devices/system/cpu")
 
 
 def enter_root(spec: HostSpec) -> None:
@@ -103,6 +104,8 @@ def _mount_kernel(root: Path, spec: HostSpec) -> None:
     if (driver / "gpus.json").exists():
         _write_driver(proc / "driver/nvidia", Driver(driver).gpus())
     linux.bind(kernel / "cgroup", _folder(root / "sys/fs/cgroup"))
+    if CPUS.is_dir():  # nothing simulates these: they are the machine's own (lscpu, a real engine's thread binding)
+        linux.bind(CPUS, _folder(_below(root, CPUS)), read_only=True)
 
 
 def _write_driver(folder: Path, gpus: list[Gpu]) -> None:
