@@ -34,6 +34,13 @@ def test_every_host_is_itself(sh: Sh, host: api.LabHost) -> None:
     )
 
 
+@pytest.mark.parametrize("host", ["pve-01", "node-174", "node-190"])
+def test_the_cpus_are_the_machines_own_and_nobodys_to_change(host: str, sh: Sh, inside: Inside) -> None:
+    online = Path("/sys/devices/system/cpu/online").read_text().strip()
+    assert sh(host, "cat /sys/devices/system/cpu/online") == online
+    assert inside(host, "sh", "-c", "echo 0 > /sys/devices/system/cpu/cpu1/online").returncode != 0
+
+
 def test_kill_minus_one_ends_everything_inside_and_nothing_outside(lab: Lab, inside: Inside, sh: Sh) -> None:
     sleeper = os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "300")
     try:

@@ -46,7 +46,9 @@ def make_model(folder: Path, special: dict[str, int]) -> int:
     )
     model = LlamaForCausalLM(config).to(torch.bfloat16)
     model.save_pretrained(folder)
-    for written in folder.iterdir():  # weights come out as their owner's alone, and the lab's hosts are another's
+    for (
+        written
+    ) in folder.iterdir():  # weights are written for their owner alone; the lab's hosts are another's
         written.chmod(0o644)
     return sum(each.numel() for each in model.parameters())
 
