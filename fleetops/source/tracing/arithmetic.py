@@ -63,6 +63,9 @@ def combine(node: ast.operator, left: Value, right: Value, text: str) -> Value |
         return _amount_first(node, left, right, text)
     if isinstance(right, Amount):
         return _amount_second(node, left, right, text)
+    zero = number(left) == 0 or (isinstance(node, ast.Mult) and number(right) == 0)
+    if zero and isinstance(node, ast.Mult | ast.Div | ast.FloorDiv):
+        return Const(0)  # whatever the other is
     return _symbols(node, left, right, text)
 
 

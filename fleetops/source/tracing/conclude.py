@@ -137,9 +137,13 @@ class Conclusion:
 
     def _doubt_the_rest(self, taken: list[Met], unit: Unit) -> None:
         """What was lost on the way, overwritten, or stands in files that cannot be read."""
-        flag = self.machine.flag
-        for file, why in self.machine.program.broken.items():
-            if file in self.machine.program.files_mentioning(flag):
+        flag, program = self.machine.flag, self.machine.program
+        followed = [name for name, held in self.machine.fields.items() if held]
+        for (
+            file,
+            why,
+        ) in program.broken.items():  # it may read the value, and nobody knows what it does with it
+            if any(file in program.files_mentioning(name) for name in followed):
                 self.doubts.append(why)
         for one in self.machine.overrides:
             self._doubt_written(one, unit)

@@ -232,3 +232,28 @@ def a_hook_that_is_handed_on_overwrites_it(patch: Patch) -> None:
         "\n\ndef declare(args, source, **fields):\n    args.declared.append((source, dict(fields)))\n"
         "\n\ndef handle_size(args):\n    if args.hicache_size > 0:\n        declare(args, 'size', hicache_size=16)\n",
     )
+
+
+@variant(SMALL, right="unproven", names="staging.py")
+def a_reader_of_the_bytes_does_not_parse(patch: Patch) -> None:
+    one_of_two_readers_of_the_bytes_divides(patch)
+    patch.replace(
+        "srt/managers/scheduler.py",
+        "from sglang.srt.mem_cache.host_pool import Staging\n",
+        "from sglang.srt.mem_cache.staging import Staging\n",
+    )
+    patch.replace(POOL, ".get('host_bytes') // server_args.tp_size", ".get('others')")
+    patch.add("srt/mem_cache/staging.py", "class Staging:\n    def __init__(self, args: 'host_bytes':\n")
+
+
+@variant(SMALL, right="total GB")
+def what_all_ranks_take_each_may_be_nothing(patch: Patch) -> None:
+    patch.replace(
+        POOL,
+        "            self.size = int(host_size * 1e9 // self.size_per_token)\n",
+        "            if device_pool.layer_num > 0:\n"
+        "                each_bytes = (device_pool.nbytes // device_pool.count) * device_pool.tp_size\n"
+        "            else:\n                each_bytes = 0\n"
+        "            taken_bytes = each_bytes * device_pool.factor\n"
+        "            self.size = int(host_size * 1e9) // taken_bytes if taken_bytes > 0 else 0\n",
+    )
