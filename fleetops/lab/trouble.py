@@ -12,7 +12,7 @@ class Mark(StrEnum):
 
     MUTE: sshd takes connections and says nothing, until the host is started again.
     NEVER_RETURNS: from its next start on nothing answers.
-    DEAD: it was started so.
+    DEAD: it was started so, or a kill has left only its first process.
     IMPOSTOR: its port leads to the host that the file names.
     STOP_LIES: the stop of this VM succeeds and its kvm lives on.
     STOP_BLOCKS: the stop of this container never comes back.

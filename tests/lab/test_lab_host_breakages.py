@@ -191,9 +191,11 @@ def test_a_stop_that_lies_is_undone(broken: BrokenNode, lab: Lab, sh: Sh) -> Non
 
 
 @breaks("stop-blocks", CONTAINER)
-def test_a_stop_that_blocks_keeps_the_lock(broken: BrokenNode, sh: Sh) -> None:
-    assert sh("pve-01", "timeout 1 pct stop 174 || echo $?") == "124"
+def test_a_stop_that_blocks_keeps_the_lock(broken: BrokenNode, lab: Lab, sh: Sh) -> None:
     assert power(broken, "shutdown", "--timeout", "1").stderr == "container did not stop\n"
+    assert banner(lab.ports[CONTAINER]) == "SSH"
+    assert sh("pve-01", "timeout 1 pct stop 174 || echo $?") == "124"
+    await_banner(lab.ports[CONTAINER], "refused")
     sh("pve-01", "setsid pct stop 174 >/dev/null 2>&1 & sleep 0.5")
     assert "running" in power(broken, "status").stdout
     active = json.loads(sh("pve-01", "pvesh get /nodes/localhost/tasks --source active --output-format json"))

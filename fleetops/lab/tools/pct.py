@@ -1,5 +1,6 @@
 """pct: Proxmox's container tool, acting on the lab's own containers."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -140,12 +141,25 @@ def _end(found: Guest, number: signal.Signals, limit_s: float | None) -> bool:
     )  # for a process in the kernel that nothing ends
     if not blocks:
         os.kill(pid, number)
+    elif number is signal.SIGKILL:
+        _end_all_but_init(found)
     deadline = None if limit_s is None else time.monotonic() + limit_s
     while blocks or Path(f"/proc/{pid}").exists() or (found.folder / "init.pid").exists():
         if deadline is not None and time.monotonic() > deadline:
             return False
         time.sleep(0.02)
     return True
+
+
+def _end_all_but_init(found: Guest) -> None:
+    """What a kill does that a process in the kernel holds up: the rest is gone, the first process cannot be reaped."""
+    init = found.pid()
+    trouble.put(found.folder, trouble.Mark.DEAD)
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            inside = (process / "ns/pid").readlink() == Path(f"/proc/{init}/ns/pid").readlink()
+            if inside and int(process.name) != init:
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 _guest = partial(named_guest, "lxc")
