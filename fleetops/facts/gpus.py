@@ -59,7 +59,7 @@ ask() {
   status=$?
   if [ -n "$late" ]; then
     sleep 0.5
-    if in_d $!; then kill -KILL $!; tell $!; fi
+    if in_d $!; then tell $!; fi
     exit 143
   fi
 }
@@ -77,7 +77,7 @@ exit "$status"
 
 An age is the difference of two processes' start times: in a container /proc/uptime is the container's own, the start
 times are the host's. At the deadline `timeout` sends TERM to this shell and to nvidia-smi alike: one that is still in
-D a moment later hangs. Where nvidia-smi stopped at a GPU that it cannot reach, `-L` names the others (NordicHPC/sonar#72).
+D a moment later hangs, and stays where it is: it is what the next look finds. Where nvidia-smi stopped at a GPU that it cannot reach, `-L` names the others (NordicHPC/sonar#72).
 """
 
 _HANGS = re.compile(r"^fleetops: (nvidia-smi \(pid \d+\) in D for \d+ s)$", re.MULTILINE)

@@ -39,8 +39,17 @@ def smi(host, tmp_path):
             path.chmod(0o755)
 
         def ask(self, deadline_s=20.0, old_s=1):
+            """Through a file: one that hangs keeps what it writes to open, and nobody waits for it to close that."""
             argv = gpus.ask("-q", "-x", old_s=old_s).argv
-            return host.run(["timeout", "-k", "2", str(deadline_s), *argv], PATH=f"{tmp_path}:/usr/bin:/bin")
+            into = [
+                "sh",
+                "-c",
+                'file=$1; shift; timeout -k 2 "$@" > "$file" 2>&1',
+                "sh",
+                str(tmp_path / "said"),
+            ]
+            done = host.run([*into, str(deadline_s), *argv], PATH=f"{tmp_path}:/usr/bin:/bin")
+            return Outcome(status=done.status, stdout=(tmp_path / "said").read_text(), stderr="")
 
     return Smi()
 
@@ -78,6 +87,10 @@ def test_nobody_waits_for_one_that_cannot_end(host, smi):
     reading = gpus.FACT.read(Outcome(status=124, stdout=outcome.stdout, timed_out=True))
     assert isinstance(reading, Missing)
     assert (reading.gap, reading.reason) == (Gap.TIMED_OUT, DRIVER_UNRESPONSIVE)
+    smi.started.unlink()
+    again = gpus.FACT.read(smi.ask())
+    assert (again.gap, again.reason) == (Gap.TIMED_OUT, DRIVER_UNRESPONSIVE)
+    assert not smi.started.exists()
 
 
 def test_one_that_is_only_slow_is_ended_and_proves_nothing(host, smi):
