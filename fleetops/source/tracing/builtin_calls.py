@@ -108,11 +108,10 @@ def _sum(arguments: list[Values], text: str) -> Values:
 
 
 def _spread(values: Values, *, alone: bool) -> list[Value]:
-    if not alone:
-        return list(values)
     found: list[Value] = []
     for value in values:
-        found += elements(value) or (value,)
+        inner = elements(value) if alone or isinstance(value, Each) else ()  # `max(x, *more)`
+        found += inner or (value,)
     return found
 
 
