@@ -16,6 +16,10 @@ from fleetops.platforms.support.reset_call import units_of
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
 from fleetops.steps.support.resetting import described, is_as_before, judge_reset, to_reset, wait_until_clean
 
+# An nvidia-smi of somebody who watches takes a second or two.
+_PASSES_WITHIN_S = 10.0
+_POLL_S = 2.0
+
 
 def plan(situation: Situation, options: Options) -> PlannedStep:
     """The GPUs that would be reset as things stand."""
@@ -61,6 +65,7 @@ def run(desk: Desk, options: Options) -> str:
         raise
     if not gpus:
         raise Skip("no GPU holds memory or asks for a reset")
+    observation = _once_passers_by_are_gone(desk, platform)
     _nobody_holds(observation, platform, options)
     action = platform.reset(observation, gpus)
     desk.tell(f"resetting {described(gpus)} on {action.host}")
@@ -69,6 +74,15 @@ def run(desk: Desk, options: Options) -> str:
     wait_until_clean(desk, platform, options.seconds("settle"))
     is_as_before(desk.situation.observation, platform, gpus, units_of(action))
     return f"{described(gpus)} reset"
+
+
+def _once_passers_by_are_gone(desk: Desk, platform: Platform) -> Observation:
+    """Whoever asks the driver something has the device open for a moment: no reason to leave it to a larger remedy."""
+    until = desk.now() + _PASSES_WITHIN_S
+    while platform.in_the_way(desk.situation.observation) and desk.now() < until:
+        desk.wait(_POLL_S)
+        desk.look()
+    return desk.situation.observation
 
 
 def _is_left(error: Refused, platform: Platform, options: Options) -> bool:

@@ -43,6 +43,7 @@ def held_on_host(comm, pid=812, unit=""):
         (held_on_host("nvidia-persiste"), DeviceServices(services=(PERSISTENCED,)), [PERSISTENCED.unit]),
         (held_on_host("nv-hostengine", unit="site-dcgm.service"), DeviceServices(), ["site-dcgm.service"]),
         (held_on_host("nvidia-persiste"), DeviceServices(), []),
+        (held_on_host("nv-fabricmanage"), DeviceServices(switches=4), []),
         (
             held_on_host("nv-fabricmanage", pid=840),
             DeviceServices(services=(FABRIC_MANAGER,), switches=4),
@@ -53,6 +54,7 @@ def held_on_host(comm, pid=812, unit=""):
         "known by its unit",
         "known by its name",
         "lets go when persistence mode goes",
+        "fabric manager by hand",
         "fabric manager goes on",
     ],
 )

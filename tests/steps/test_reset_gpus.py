@@ -8,15 +8,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from node_scenes import NODE, gpu, gpus, holders, hypervisor_readings, incident, missing, observe
+from machines import own_gpus, vm
+from node_scenes import (
+    NODE,
+    SYSTEM,
+    gpu,
+    gpus,
+    holders,
+    hypervisor_readings,
+    incident,
+    missing,
+    observe,
+    process,
+)
 
 from fleetops.model.command import Command, Outcome
+from fleetops.model.device_service import DEVICE_SERVICES, DeviceService, DeviceServices
 from fleetops.model.errors import Refused, StepFailed
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Inventory
 from fleetops.model.gpu import GPUS, Gpus
 from fleetops.model.guest import CLAIMS, DeviceClaim
-from fleetops.model.machine import HOLDERS
+from fleetops.model.machine import HOLDERS, PROCESSES
 from fleetops.model.plan import Action
 from fleetops.model.units import GIB
 from fleetops.steps.reset_gpus import STEP, plan
@@ -251,6 +264,78 @@ def test_while_a_process_holds_the_device_no_reset_is_tried():
     assert "4137 in D state" in alone.blocked
     after_a_stop = replace(situation(wedged), service_ends_before=True)
     assert plan(after_a_stop, STEP.settle({})).blocked == ""
+
+
+def watched(held: tuple[int, ...]) -> Observation:
+    """Somebody's nvidia-smi has the devices open at the moment of the look."""
+    passer_by = process(60, "nvidia-smi", "nvidia-smi")
+    readings = {PROCESSES: (*SYSTEM, passer_by), HOLDERS: holders(60)}
+    return node(held=held, facts=readings)
+
+
+def test_one_who_only_asks_the_driver_something_is_waited_for():
+    desk = Desk(watched((0,)), watched((0,)), node(held=(0,)), node())
+    assert run(desk) == "1 GPU reset"
+
+
+def test_one_who_goes_on_asking_is_in_the_way():
+    desk = Desk(watched((0,)))
+    with pytest.raises(Refused, match=r"process 60 \(nvidia-smi\) in node-174 holds .*: stop it there first"):
+        run(desk)
+    assert desk.changed == []
+
+
+def test_what_a_reset_cannot_help_is_left_to_the_next_rung_where_the_playbook_says_so():
+    wedged = observe(
+        *incident(),
+        facts={HOLDERS: holders(4137)},
+        on_hypervisor={GPUS: gpus(10, memory_used_bytes=GIB), CLAIMS: (CLAIM,)},
+    )
+    with pytest.raises(Skip, match="4137 in D state"):
+        STEP.run(Desk(wedged), STEP.settle({"or-skip": True}))  # type: ignore[arg-type]
+    strange = node(held=(0,), facts={PROCESSES: (*SYSTEM, process(50, "python3", "x")), HOLDERS: holders(50)})
+    with pytest.raises(Refused, match="process 50 holds"):
+        STEP.run(Desk(strange), STEP.settle({"or-skip": True}))  # type: ignore[arg-type]
+
+
+def test_a_vm_of_which_only_a_part_answers_is_left_to_its_stop_and_start():
+    partial = vm(facts={GPUS: replace(own_gpus(), problems=("GPU is lost",))})
+    with pytest.raises(Skip, match="stopping and starting the guest resets them all"):
+        STEP.run(Desk(partial), STEP.settle({"or-skip": True}))  # type: ignore[arg-type]
+    with pytest.raises(Refused, match="does not tell of every GPU"):
+        run(Desk(partial))
+
+
+@pytest.mark.parametrize(
+    ("failing", "outcome"),
+    [
+        ((("fb_memory_usage/used", "GPU requires reset"),), "1 GPU"),
+        ((("fb_memory_usage/used", "Unknown Error"),), ""),
+    ],
+)
+def test_a_gpu_that_cannot_be_read_is_reset_only_where_it_asks_for_it(failing, outcome):
+    seen = node()
+    on_host = seen.hypervisor_facts.value(GPUS)
+    broken = replace(on_host, gpus=(replace(on_host.gpus[0], failing=failing), *on_host.gpus[1:]))
+    facts = replace(seen.hypervisor_facts, readings={**seen.hypervisor_facts.readings, GPUS.name: broken})
+    planned = plan(situation(replace(seen, hypervisor_facts=facts)), STEP.settle({}))
+    assert outcome in planned.detail
+    assert planned.blocked == "" if outcome else "cannot be read" in planned.blocked
+
+
+def test_services_that_were_stopped_and_do_not_run_again_fail_it():
+    service = DeviceServices(services=(DeviceService(unit="nvidia-dcgm.service", main_pid=60),))
+
+    def with_services(observation, services):
+        readings = {**observation.hypervisor_facts.readings, DEVICE_SERVICES.name: services}
+        return replace(observation, hypervisor_facts=replace(observation.hypervisor_facts, readings=readings))
+
+    before, after = with_services(node(held=(0,)), service), with_services(node(), DeviceServices())
+    with pytest.raises(
+        StepFailed, match=r"stopped for the reset and not running again: nvidia-dcgm\.service"
+    ):
+        run(Desk(before, after))
+    assert run(Desk(before, with_services(node(), service))) == "1 GPU reset"
 
 
 def test_gpus_that_cannot_be_read_are_not_reset():

@@ -9,7 +9,7 @@ from fleetops.model.device_service import DEVICE_SERVICES, DeviceServices
 from fleetops.model.fact import Facts
 from fleetops.platforms.support.known import known
 
-_PERSISTENCE_DAEMON = "nvidia-persistenced"[:COMM_LENGTH]
+_BORNE = frozenset(name[:COMM_LENGTH] for name in ("nvidia-persistenced", "nv-fabricmanager"))
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,10 @@ def units_to_stop(facts: Facts, users: Iterable[DeviceUser]) -> tuple[str, ...]:
 def is_borne(user: DeviceUser, facts: Facts) -> bool:
     """Whether a reset goes on beside it: its service is stopped and restored, or is Fabric Manager.
 
-    The persistence daemon lets go of a GPU whose persistence mode is switched off, which a reset does, whoever started it.
+    The persistence daemon lets go of a GPU whose persistence mode is switched off, which a reset does, and Fabric Manager
+    is never stopped: both whoever started them.
     """
-    if user.comm == _PERSISTENCE_DAEMON:
+    if user.comm in _BORNE:
         return True
     running = _running(facts)
     by_pid = {one.main_pid: one.unit for one in running.services}
