@@ -11,9 +11,10 @@ SUMMARY = (
     "no SSH banner as in no-banner, and another process holds the lock that every pct and qm command takes"
 )
 EXPLANATION = (
-    "Some Proxmox command on this guest hangs and keeps the lock file of its configuration: every other waits ten"
-    " seconds and fails with `got timeout`. There is no lock in the configuration and no entry of a backup. The lock"
-    " is not taken away from its holder: the recovery names it and changes nothing."
+    "A `pct set` or `qm set` hangs on its storage and keeps the lock file of the guest's configuration: every other"
+    " command waits ten seconds and fails with `got timeout`. The configuration shows no lock, and a `set` is no task, so"
+    " nothing told of it before. The lock is not taken away from its holder: the refusal is passed on with the file's"
+    " name, and nothing is changed."
 )
 PLATFORMS = ("lxc", "vm")
 

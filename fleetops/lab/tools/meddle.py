@@ -94,7 +94,8 @@ class Place:
             fcntl.flock(file, fcntl.LOCK_EX)
             child = os.fork()
             if child == 0:
-                _sleep_for_ever(f"task UPID:{os.uname().nodename}:vzsnapshot:{self.guest.id}:root@pam:")
+                tool = "pct" if self.guest.kind == "lxc" else "qm"
+                _sleep_for_ever(f"/usr/bin/perl -T /usr/sbin/{tool} set {self.guest.id} --onboot 1")
         (self.folder / _HOLDER).write_text(str(child))
 
     def mend(self) -> None:
