@@ -10,13 +10,15 @@ from dataclasses import replace
 
 from fleetops.model.command import Outcome
 from fleetops.model.errors import FleetopsError, Refused, StepFailed
+from fleetops.model.fact import Missing
 from fleetops.model.finding import Observation
+from fleetops.model.gpu import DRIVER_UNRESPONSIVE, GPUS
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.platforms import platform_of
 from fleetops.platforms.base import Platform, Power
 from fleetops.platforms.support.nvlink import reset_set
 from fleetops.platforms.support.reset_call import units_of
-from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
+from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
 from fleetops.steps.support.comeback import Life, await_back, life_of, outlived
 from fleetops.steps.support.coming_up import stop_again
 from fleetops.steps.support.detached import detached, follow, must_be_submitted
@@ -45,6 +47,8 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
         power = _power_of(platform, observation)
         between = _resets(platform, power, observation)
         stop, start = power.stop(observation), power.start(observation)
+    except Skip as skip:
+        return replace(planned, skip=str(skip))
     except Refused as error:
         return replace(planned, blocked=error.message, guard=error.guard, mend=error.hint)
     told = f", GPUs reset on {stop.host}" if between else ""
@@ -109,13 +113,16 @@ def _to_type(power: Power, observation: Observation) -> str:
 
 
 def _power_of(platform: Platform, observation: Observation) -> Power:
+    """Raises Skip where this rung cannot help, and only a person can."""
+    node, facts = observation.node, platform.driver_facts(observation)
     if platform.power is None:
-        name = observation.node.name
-        raise Refused(
-            f"{name} is bare metal: its power is switched by a person",
-            guard="platform",
-            host=name,
-            hint=f"a person power-cycles {name}, then fleetops recover {name}",
+        raise Skip(f"{node.name} is bare metal: its power is switched by a person")
+    gap = facts.get(GPUS)
+    hangs = isinstance(gap, Missing) and gap.reason == DRIVER_UNRESPONSIVE
+    if hangs and not platform.power.resets_gpus:
+        raise Skip(
+            f"the GPU driver of {facts.host} hangs, and a restart of {node.name} does not reach it:"
+            f" a person reboots {facts.host}"
         )
     return platform.power
 

@@ -17,9 +17,10 @@ from node_scenes import (
 
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import Refused, StepFailed
+from fleetops.model.fact import Gap, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Inventory
-from fleetops.model.gpu import GPUS
+from fleetops.model.gpu import DRIVER_UNRESPONSIVE, GPUS
 from fleetops.model.guest import (
     CLAIMS,
     GUEST,
@@ -33,11 +34,12 @@ from fleetops.model.guest import (
 from fleetops.model.machine import HOLDERS, IDENTITY
 from fleetops.model.plan import Action
 from fleetops.steps.power_cycle import STEP, WHILE_DOWN, plan
-from fleetops.steps.support.base import Situation
+from fleetops.steps.support.base import Situation, Skip
 
 GUEST_174 = GuestState(
     kind="lxc", id=174, status="running", config={"hostname": "node-174"}, init_pid=9, machine_id=MACHINE_ID
 )
+HANGS = Missing(Gap.TIMED_OUT, "nvidia-smi (pid 7) in D for 20 s", reason=DRIVER_UNRESPONSIVE)
 RESET_DONE = "GPU 00000000:10:00.0 was successfully reset.\nAll done.\n"
 NODE_174 = identity(hostname="node-174")
 
@@ -295,6 +297,25 @@ def test_a_container_has_a_new_first_process_when_it_is_back():
     ("observation", "told"),
     [
         (bare(), "its power is switched by a person"),
+        (container(on_host=HANGS), "a restart of node-174 does not reach it: a person reboots pve-01"),
+    ],
+    ids=["bare metal", "the host's driver hangs"],
+)
+def test_where_only_a_person_can_help_it_is_skipped_and_says_so(observation, told):
+    world = World(observation, observation, observation)
+    with pytest.raises(Skip, match=told):
+        run(world)
+    assert world.done == []
+    assert told in plan(situation(observation), STEP.settle({})).skip
+
+
+def test_a_vm_whose_driver_hangs_is_stopped_and_started():
+    assert run(of_vm(up=vm(facts={GPUS: HANGS}))).startswith("stopped, proven down")
+
+
+@pytest.mark.parametrize(
+    ("observation", "told"),
+    [
         (
             container(process(50, "python3", "python3", "train.py"), facts={HOLDERS: holders(50)}),
             "cannot be shown to be the service's",
@@ -304,7 +325,7 @@ def test_a_container_has_a_new_first_process_when_it_is_back():
             "another service .* would end with it",
         ),
     ],
-    ids=["bare metal", "a stranger's work", "another service"],
+    ids=["a stranger's work", "another service"],
 )
 def test_it_refuses_to_end_what_is_not_the_services(observation, told):
     world = World(observation, observation, observation)
