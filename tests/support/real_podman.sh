@@ -6,8 +6,8 @@ exec unshare --mount --pid --fork --kill-child=KILL --propagation private sh -ec
     # crun refuses a second hierarchy beside those of version 1; without it, it takes the machine for one of version 1.
     [ ! -d /sys/fs/cgroup/unified ] || umount /sys/fs/cgroup/unified 2>/dev/null || true
     mkdir -p /var/lib/containers /etc/containers
-    for folder in /run /tmp /var/lib/containers /etc/containers; do mount -t tmpfs tmpfs "$folder"; done
-    mkdir -p /run/empty /srv
+    for folder in /run /tmp /opt /var/lib/containers /etc/containers; do mount -t tmpfs tmpfs "$folder"; done
+    mkdir /run/empty
     printf "[storage]\ndriver = \"vfs\"\nrunroot = \"/run/containers/storage\"\ngraphroot = \"/var/lib/containers/storage\"\n" \
         > /etc/containers/storage.conf
     files=$(awk "/^Max open files/ { print \$5 }" /proc/self/limits)
