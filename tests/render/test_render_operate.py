@@ -5,7 +5,7 @@ import io
 import pytest
 
 from fleetops.model.event import StepEnded
-from fleetops.model.record import Result
+from fleetops.model.record import ReclaimRow, Result
 from fleetops.render.operate import RunScreen, show_result
 from fleetops.render.output import Output
 
@@ -69,3 +69,17 @@ def test_an_arithmetic_keeps_its_lines() -> None:
     stream = Stream(terminal=True)
     show_result(screen(stream), Result(run_id="run", node="node-174", status="refused", why=why))
     assert "  hicache_size   8 x 300 GB   2,400 GB" in stream.getvalue().splitlines()
+
+
+def test_below_the_table_stands_where_the_idle_figure_comes_from() -> None:
+    row = ReclaimRow(
+        name="MemAvailable", fact="host-memory", before="10 GB", after="444 GB", idle="445 GB", ok=True,
+        note="as idle peer node-175 (recorded 2026-11-20), within 9 GB; none was recorded here",
+    )  # fmt: skip
+    stream = Stream(terminal=False)
+    show_result(screen(stream), Result(run_id="run", node="node-174", status="done", reclaimed=(row,)))
+    lines = stream.getvalue().splitlines()
+    assert f"  MemAvailable when idle: {row.note}" in lines
+    assert lines.index(f"  MemAvailable when idle: {row.note}") > next(
+        at for at, line in enumerate(lines) if line.endswith("ok")
+    )
