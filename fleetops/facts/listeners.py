@@ -64,6 +64,8 @@ def _owners(found: list[str]) -> dict[int, tuple[int, ...]]:
 
 def _address(text: str) -> str:
     """32-bit words in the byte order of the machine, little-endian on all that have these GPUs."""
+    if len(text) not in {8, 32}:
+        raise Unparsable(f"no address of a socket: {text}")
     words = struct.pack(f"<{len(text) // 8}I", *(int(text[at : at + 8], 16) for at in range(0, len(text), 8)))
     address = ipaddress.ip_address(words)
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
