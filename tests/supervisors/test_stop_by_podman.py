@@ -9,6 +9,7 @@ from real_podman import BOUND, real_podman
 
 from fleetops.model.command import Command
 from fleetops.model.engine import ENGINE_SOURCE
+from fleetops.source.transport import read_digest
 from fleetops.steps.preflight import STEP as PREFLIGHT
 
 
@@ -70,6 +71,7 @@ def test_its_source_is_read_through_the_containers_own_root(host, started):
     inside = {one.pid for service in seen.services for one in service.processes}
     assert found.folder in {f"/proc/{pid}/root/srv/engine/sglang" for pid in inside}
     assert found.version == "0.5.9"
+    assert read_digest(host.session_.run, found.folder) == read_digest(host.session_.run, f"{FOLDER}/sglang")
 
 
 def test_nothing_is_started_beside_it_nor_into_it(host, started):
