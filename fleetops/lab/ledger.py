@@ -131,7 +131,9 @@ class Ledger:
             "leak": True,
             "until_stop": until_stop,
         }
-        path.write_text(json.dumps(_record(comm, guest) | amounts))
+        hidden = path.with_name(f".{path.name}")  # a reader would take half a record for a dead owner's
+        hidden.write_text(json.dumps(_record(comm, guest) | amounts))
+        hidden.rename(path)
 
     def mark_leaked(self, pids: Iterable[int], *, guest: str | None = None) -> None:
         """Mark living owners' entries as leaking (pids of `guest`'s namespace), before they are killed."""

@@ -124,6 +124,22 @@ def test_memory_without_any_owner(folder: Path) -> None:
     assert Ledger(folder).holdings() == []
 
 
+def test_a_reader_never_takes_a_leak_that_is_being_written_for_a_dead_owners(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen_half_written(path: Path, text: str) -> int:
+        with path.open("w") as file:
+            file.write(text[:10])
+            file.flush()
+            Ledger(folder).holdings()
+            return file.write(text[10:])
+
+    monkeypatch.setattr(Path, "write_text", seen_half_written)
+    Ledger(folder).leak(guest="174", comm="gone", host_bytes=0, gpu_mib={0: 1})
+    Ledger(folder).holdings()
+    assert Ledger(folder).totals().gpu_mib == {0: 1}
+
+
 def test_readers_never_see_half_a_record(folder: Path) -> None:
     done = threading.Event()
 
