@@ -53,6 +53,9 @@ def parse(outcome: Outcome) -> tuple[Listener, ...]:
     return tuple(sorted(listeners, key=lambda one: (one.port, one.address, one.inode)))
 
 
+_ADDRESS = re.compile(r"[0-9A-Fa-f]{8}|[0-9A-Fa-f]{32}")
+
+
 def _owners(found: list[str]) -> dict[int, tuple[int, ...]]:
     owners: dict[int, set[int]] = {}
     for pid, _, target in proc_links(found):
@@ -64,7 +67,7 @@ def _owners(found: list[str]) -> dict[int, tuple[int, ...]]:
 
 def _address(text: str) -> str:
     """32-bit words in the byte order of the machine, little-endian on all that have these GPUs."""
-    if len(text) not in {8, 32}:
+    if not _ADDRESS.fullmatch(text):
         raise Unparsable(f"no address of a socket: {text}")
     words = struct.pack(f"<{len(text) // 8}I", *(int(text[at : at + 8], 16) for at in range(0, len(text), 8)))
     address = ipaddress.ip_address(words)
