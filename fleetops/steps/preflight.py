@@ -3,11 +3,11 @@
 from fleetops.engines.attribution import attribute
 from fleetops.model.command import Outcome, shell
 from fleetops.model.errors import Refused
-from fleetops.model.fact import Missing
+from fleetops.model.fact import Facts, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Profile
 from fleetops.model.gpu import GPUS
-from fleetops.model.machine import HOLDERS, LISTENERS, PROCESSES
+from fleetops.model.machine import HOLDERS, LISTENERS, PROCESSES, Listener
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.units import show_gib
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
@@ -85,14 +85,21 @@ def _from_facts(observation: Observation, profile: Profile) -> list[str]:
     found = attribute(observation)
     if found.living:
         against.append(f"a service is there already ({found.living[0].pid}: {found.living[0].title})")
-    elif any(listener.port == profile.port for listener in facts.value(LISTENERS) or ()):
-        against.append(f"port {profile.port} is taken")
+    elif here := [listener for listener in facts.value(LISTENERS) or () if listener.port == profile.port]:
+        against.append(f"port {profile.port} is taken{_by(facts, here)}")
     if found.leftovers:
         against.append(f"{len(found.leftovers)} shared-memory segments of dead owners are left")
     daemons = {process.pid for process in found.daemons}
     if holders := [holder for holder in facts.value(HOLDERS) or () if holder.pid not in daemons]:
         against.append(f"process {holders[0].pid} holds {holders[0].path}")
     return [*against, *_gpus(observation)]
+
+
+def _by(facts: Facts, listeners: list[Listener]) -> str:
+    """Who listens there; "" where no process that is visible here does."""
+    owners = {pid for listener in listeners for pid in listener.owners}
+    found = [process for process in facts.value(PROCESSES) or () if process.pid in owners]
+    return f" by process {found[0].pid} ({found[0].title})" if found else ""
 
 
 def _gpus(observation: Observation) -> list[str]:
