@@ -57,7 +57,7 @@ def _breakage(module: ModuleType) -> Breakage:
     return Breakage(
         name=module.NAME,
         summary=module.SUMMARY,
-        explanation=getattr(module, "EXPLANATION", module.SUMMARY),
+        explanation=module.EXPLANATION,
         platforms=module.PLATFORMS,
         apply=module.apply,
         undo=getattr(module, "undo", _nothing),
