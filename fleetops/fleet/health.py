@@ -39,7 +39,7 @@ def judge_health(situation: Situation, sessions: Sessions) -> Health:
     profile = situation.profile
     whole = _whole_service(situation, profile) if profile else None
     if profile and whole:
-        if tokens := _generates(situation, profile, sessions):
+        if tokens := _generates(situation, profile, whole.engine, sessions):
             _must_be_known(situation)
             return Health(_serving(whole, profile, tokens), situation)
         _must_be_old_enough(situation, profile, whole)
@@ -72,7 +72,8 @@ def _serving(service: Service, profile: Profile, tokens: int) -> str:
     """Its flags are its own to say: a service that was started by hand is not the profile's for serving on its port."""
     stated = [flag for flag in profile.flags if flag.name not in _USUAL]
     more = set(service.flags) - _USUAL - {flag.name for flag in stated}
-    is_the_profiles = not more and all(flag.is_in_force(service.flags.get(flag.name)) for flag in stated)
+    is_the_profiles = service.engine == profile.engine and not more
+    is_the_profiles &= all(flag.is_in_force(service.flags.get(flag.name)) for flag in stated)
     what = profile.name if is_the_profiles else f"a service that is not as profile {profile.name} says"
     return (
         f"{what} is serving on port {profile.port}: all ranks live, {tokens} tokens were generated just now"
@@ -119,14 +120,14 @@ def _silent(situation: Situation, profile: Profile) -> Finding:
     )
 
 
-def _generates(situation: Situation, profile: Profile, sessions: Sessions) -> int:
+def _generates(situation: Situation, profile: Profile, of: str, sessions: Sessions) -> int:
     """Tokens of one short generation; 0 where none came. Processes that live prove nothing."""
     session = sessions.session(situation.observation.node)
     service = Asking(open=OverSession(session, profile.port), key=key_of(profile))
     for attempt in range(_TRIES):
         time.sleep(_PAUSE_S if attempt else 0)
         try:
-            return generate(service, engine(profile.engine), _TOKENS, deadline_s=_DEADLINE_S)
+            return generate(service, engine(of), _TOKENS, deadline_s=_DEADLINE_S)
         except (NoGeneration, FleetopsError):
             continue
     return 0

@@ -83,10 +83,15 @@ def report_on(sessions: Sessions, observation: Observation) -> Report:
         observation=observation,
         summary=summarise(observation, ask_port(sessions, observation)),
         findings=judge(observation),
-        engine_title=engine(observation.node.engine).title,
+        engine_title=engine(_running(observation)).title,
         error=quiet.why if quiet else "",
         hint=hints[0] if hints else "",
     )
+
+
+def _running(observation: Observation) -> str:
+    """The engine that runs there, else the one that the inventory names."""
+    return observation.services[0].engine if observation.services else observation.node.engine
 
 
 def ask_port(sessions: Sessions, observation: Observation) -> PortUse | None:

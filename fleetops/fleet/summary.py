@@ -227,7 +227,8 @@ def rank_use(observation: Observation) -> RankUse | None:
 
 
 def _expected_ranks(observation: Observation) -> int | None:
-    if not observation.services:
+    """As the flags say; None where a launcher is gone, and its flags with it."""
+    if not observation.services or any(service.launcher is None for service in observation.services):
         return None
     return sum(engine(service.engine).expected_ranks(service.flags) for service in observation.services)
 

@@ -104,7 +104,8 @@ def _mount_kernel(root: Path, spec: HostSpec) -> None:
     if (driver / "gpus.json").exists():
         _write_driver(proc / "driver/nvidia", Driver(driver).gpus())
     linux.bind(kernel / "cgroup", _folder(root / "sys/fs/cgroup"))
-    if CPUS.is_dir():  # nothing simulates these: they are the machine's own (lscpu, a real engine's thread binding)
+    # Nothing simulates the CPUs: a real engine that asks lscpu sees the machine's own.
+    if CPUS.is_dir():
         linux.bind(CPUS, _folder(_below(root, CPUS)), read_only=True)
 
 

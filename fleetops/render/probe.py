@@ -113,8 +113,10 @@ def _block(group: Sequence[Report], width: int) -> list[Text]:
 def _state(report: Report) -> Text:
     observation = report.observation
     source = observation.node_facts.value(ENGINE_SOURCE) if observation else None
-    title = report.engine_title or report.node.engine
-    engine = Text(f"{title} {safe(source.version)}".rstrip() if source else "", style="not bold")
+    running = observation.services[0].engine if observation and observation.services else ""
+    version = source.version if source and running in {"", source.engine} else ""
+    title = (report.engine_title or report.node.engine) if source or running else ""
+    engine = Text(f"{title} {safe(version)}".strip(), style="not bold")
     state = Text(report.summary.verdict.value, style=_VERDICT_STYLE[report.summary.verdict])
     return engine.append(", ").append_text(state) if engine else state
 

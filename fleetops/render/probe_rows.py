@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from fleetops.model.engine import Service
 from fleetops.model.machine import IDENTITY, Process
 from fleetops.model.nodeset import fold_names
 from fleetops.model.report import GpuHolder, GpuUse, MemoryUse, PortUse, RankUse, Report, Verdict
@@ -64,7 +65,7 @@ def _service_rows(report: Report) -> Iterator[Row]:
         yield Row(
             label="service",
             says=f"pid {service.launcher.pid}{f', up {age}' if age else ''}",
-            note=_against_profile(report, service.flags),
+            note=_against_profile(report, service),
         )
 
 
@@ -75,12 +76,14 @@ def _age(process: Process, report: Report) -> str:
     return show_duration(process.age_s(identity.uptime_s))
 
 
-def _against_profile(report: Report, flags: dict[str, str]) -> str:
+def _against_profile(report: Report, service: Service) -> str:
     """The flags in force that are not the profile's: the incident's own number was one of them."""
     profile = report.observation.profile if report.observation else None
     if profile is None:
         return ""
-    in_force = {name.lstrip("-").replace("-", "_"): value for name, value in flags.items()}
+    if service.engine != profile.engine:
+        return f"not of profile {profile.name}, which is for {profile.engine}"
+    in_force = {name.lstrip("-").replace("-", "_"): value for name, value in service.flags.items()}
     differing = [
         f"{flag.name.replace('_', '-')} {in_force[flag.name]} (profile: {flag.value})"
         for flag in profile.flags

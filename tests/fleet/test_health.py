@@ -129,3 +129,14 @@ def test_what_else_is_wrong_on_a_node_is_no_reason_to_end_a_service_that_serves(
 def test_without_a_profile_and_with_nothing_wrong_there_is_nothing_to_do():
     node = replace(NODE, profile="")
     assert "no profile" in judge_health(situation(node=node, profile=None), Service(ANSWER)).well
+
+
+def test_a_service_of_another_engine_on_the_profiles_port_is_asked_as_itself_and_not_called_the_profiles():
+    argv = ("vllm", "serve", "/models/small", "--port", "30000")
+    core = process(60, "VLLM::EngineCor", "VLLM::EngineCore", ppid=50, pgid=50, sid=50)
+    whole = {"choices": [{"text": " yes"}], "usage": {"prompt_tokens": 2, "completion_tokens": 4}}
+    models = Answer(200, b'{"data": [{"id": "/models/small"}]}')
+    service = Service(models, Answer(200, json.dumps(whole).encode()))
+    facts = {LISTENERS: (listener(50),), HOLDERS: holders(60)}
+    found = judge_health(situation(process(50, "vllm", *argv), core, facts=facts), service)
+    assert found.well.startswith("a service that is not as profile hicache48 says")

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
+from node_scenes import observe, process
+
 from fleetops.fleet.summary import summarise
 from fleetops.model.fact import Gap, Missing
 from fleetops.model.finding import Finding, Observation, Severity
@@ -173,3 +175,19 @@ def test_a_flag_that_looks_secret_is_never_shown(wedged: Observation, changed: C
     shown = screen(report(keyed)) + json.dumps(probe_json([report(keyed)]))
     assert "sk-in-force" not in shown
     assert "sk-profile" not in shown
+
+
+def test_a_service_of_another_engine_than_the_nodes_is_named_as_what_it_is() -> None:
+    server = process(50, "vllm", "vllm", "serve", "/models/small", "--port", "8000")
+    core = process(60, "VLLM::EngineCor", "VLLM::EngineCore", ppid=50, pgid=50, sid=50)
+    lines = screen(replace(report(observe(server, core)), engine_title="vLLM")).splitlines()
+    assert lines[0].startswith("node-174   vLLM, ")
+    assert "not of profile hicache48, which is for sglang" in lines[2]
+
+
+def test_of_orphans_nobody_knows_how_many_ranks_there_were() -> None:
+    left = [
+        process(60 + number, "VLLM::Worker_TP", f"VLLM::Worker_TP{number}", pgid=50, sid=50)
+        for number in (0, 1)
+    ]
+    assert "ranks       2 alive" in screen(report(observe(*left)))
