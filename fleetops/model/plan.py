@@ -27,6 +27,7 @@ class PlannedStep:
         host: where it acts; "" for a step that only judges.
         detail: with what, for a person (`TERM, 20 s, KILL to 9 processes`).
         condition: when it will be skipped, in words (`if GPU memory stays held`); "" when it always runs.
+        called_for: the present facts call for it; a step that only later facts might call for changes nothing as they are.
         skip: why it is already known to be unnecessary; "" when it is not.
         blocked: why it will be refused as things stand; "" when nothing stands against it. Of several lines the last
             one says it all, the others show why.
@@ -40,6 +41,7 @@ class PlannedStep:
     host: str = ""
     detail: str = ""
     condition: str = ""
+    called_for: bool = True
     skip: str = ""
     blocked: str = ""
     hopeless: bool = False
@@ -83,6 +85,6 @@ class Plan:
         for step in self.steps:
             if step.blocked:
                 return step
-            if not step.skip and any(action.command.changes for action in step.actions):
+            if step.called_for and not step.skip and any(action.command.changes for action in step.actions):
                 return None
         return None

@@ -96,7 +96,7 @@ def _planned(entry: Entry, situation: Situation) -> PlannedStep:
         )
     if entry.when and not situation.has(*entry.when):
         # As things stand it is not needed, so it stands in nobody's way; should it be, its guards are asked then.
-        return replace(planned, blocked="", guard="", mend="")
+        return replace(planned, called_for=False, blocked="", guard="", mend="")
     if planned.blocked or planned.skip:
         return planned
     guard, why = _first_refusal(step, situation)
