@@ -29,7 +29,9 @@ def tools(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("asked", [94181, 9418], ids=["its own", "another's whose number is a part of it"])
 def test_a_kvm_without_a_pid_file_is_found_by_its_id(tools, asked):
     kvm = subprocess.Popen(
-        [tools / "kvm", "-c", "echo up; read x", "-id", "94181"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [tools / "kvm", "-c", "echo up; read x", "-id", "94181"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     try:
         kvm.stdout.readline()
