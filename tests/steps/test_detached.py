@@ -12,7 +12,14 @@ from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import StepFailed, Unreachable
 from fleetops.model.plan import Action
 from fleetops.playbook import lock, runner
-from fleetops.steps.support.detached import HYPERVISOR_LOCK, detached, follow, must_be_submitted, watch
+from fleetops.steps.support.detached import (
+    HYPERVISOR_LOCK,
+    detached,
+    follow,
+    must_be_submitted,
+    under_way,
+    watch,
+)
 
 RUN = "20261130-120000-node-181-abc123"
 
@@ -132,6 +139,20 @@ def test_one_that_its_host_lost_has_no_status(host):
         time.sleep(0.02)
     ended = follow(host, submitted)
     assert (ended.status, ended.timed_out, ended.ok) == (None, False, False)
+
+
+def test_one_that_is_dead_and_not_reaped_does_not_run(host):
+    zombie = subprocess.Popen(["true"])
+    until = time.monotonic() + 20
+    while (stat := Path(f"/proc/{zombie.pid}/stat").read_text()).rpartition(") ")[2][0] != "Z":
+        assert time.monotonic() < until, stat
+    submitted = change("true")
+    claim = Path(submitted.claim.replace("/run/fleetops", str(host.folder)))
+    claim.mkdir(parents=True)
+    (claim / "pid").write_text(f"{zombie.pid} {stat.rpartition(') ')[2].split()[19]}\n")
+    assert host.run(watch(submitted.claim)).stdout == "lost\n"
+    assert host.run(under_way(RUN)).stdout == ""
+    zombie.wait()
 
 
 def test_one_that_cannot_even_be_ended_is_not_waited_for(host):

@@ -63,6 +63,8 @@ _WATCH = (
 state=lost
 if read -r pid ticks 2>/dev/null < "$1/pid"; then
     stat=$(cat "/proc/$pid/stat" 2>/dev/null)
+    # A zombie has ended: who should reap it may be slow.
+    case ${stat##*) } in [ZX]*) stat= ;; esac
     if [ "$(start_of "$stat")" = "$ticks" ]; then state=running; fi
 fi
 if read -r status 2>/dev/null < "$1/status"; then state="ended $status"; fi
@@ -79,6 +81,7 @@ _UNDER_WAY = (
 for file in "$1/$2"/*/pid; do
     read -r pid ticks 2>/dev/null < "$file" || continue
     stat=$(cat "/proc/$pid/stat" 2>/dev/null) || continue
+    case ${stat##*) } in [ZX]*) continue ;; esac
     if [ "$(start_of "$stat")" = "$ticks" ]; then file=${file%/pid}; echo "${file##*/}"; fi
 done
 """
