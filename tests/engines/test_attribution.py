@@ -31,7 +31,7 @@ from node_scenes import (
 )  # fmt: skip
 
 from fleetops.engines.attribution import attribute
-from fleetops.engines.support.protected import protected
+from fleetops.engines.support.protected import protected, runs_script
 from fleetops.model.engine import SERVICE_RECORDS
 from fleetops.model.machine import HOLDERS, LISTENERS, PROCESSES, SEGMENTS, Process, Segment
 
@@ -309,6 +309,12 @@ def ancestors(table, one):
     return above
 
 
+def keeps_a_launcher(table, one, launchers):
+    """A script's shell above a launcher: what starts the service again."""
+    by_pid = {p.pid: p for p in table}
+    return runs_script(one) and any(one in ancestors(table, by_pid[pid]) for pid in launchers)
+
+
 @given(tables(), st.lists(numbers), st.lists(numbers))
 def test_nothing_protected_and_nothing_unrelated_is_ever_attributed(table, holding, listening):
     facts = {PROCESSES: table, HOLDERS: holders(*holding, gpus=1), LISTENERS: (listener(*listening),)}
@@ -323,6 +329,7 @@ def test_nothing_protected_and_nothing_unrelated_is_ever_attributed(table, holdi
             one.comm.startswith("sglang::")
             or place & launchers
             or any(above.comm.startswith("sglang::") for above in ancestors(table, one))
+            or keeps_a_launcher(table, one, launchers)
         )
     for group in found.groups:
         assert group > 1
