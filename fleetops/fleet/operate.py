@@ -17,6 +17,7 @@ from fleetops.model.command import Command, Outcome
 from fleetops.model.event import Sink
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Inventory, Node, Profile
+from fleetops.model.machine import IDENTITY
 from fleetops.model.plan import Plan
 from fleetops.model.record import Result
 from fleetops.playbook.book import Playbook
@@ -103,7 +104,7 @@ class Operation:
             waived=self.waived,
         )
         well = ""
-        if self.book.name == "recover":
+        if self.book.name == "recover" and not _is_another(observation):
             health = judge_health(situation, self.sessions)
             well, situation = health.well, health.situation
         proves = any(entry.step == "prove" for entry in self.book.entries) and not observation.silence
@@ -133,3 +134,9 @@ class Operation:
         """
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.clock()))
         return f"{stamp}-{self.node.name}-{secrets.token_hex(3)}"
+
+
+def _is_another(observation: Observation) -> bool:
+    """Another machine than the recorded one answers: whatever serves there is not the node's, and says nothing of it."""
+    told, recorded = observation.node_facts.value(IDENTITY), observation.node.machine_id
+    return bool(told and recorded and told.machine_id != recorded)

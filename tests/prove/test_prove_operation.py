@@ -196,6 +196,17 @@ def test_a_service_that_is_well_needs_no_proof_and_no_further_question(scene):
     assert plan.proofs == {}
 
 
+def test_another_machine_that_serves_is_not_the_node_being_well(scene):
+    scene.node.answer = Answer(
+        200, json.dumps({"text": " yes", "meta_info": {"completion_tokens": 4}}).encode()
+    )
+    operation = scene.operation("recover", *WHOLE, facts=SERVING)
+    operation.seen = replace(operation.seen, node=replace(NODE, machine_id="0bad"))
+    plan, _ = operation.prepare()
+    assert not plan.healthy
+    assert plan.first_obstacle.guard == "identity"
+
+
 def unprovable(scene: Scene) -> None:
     scene.patch("srt/mem_cache/hiradix_cache.py", ("MHATokenToKVPoolHost(", "globals()[server_args.kind]("))
 
