@@ -139,7 +139,14 @@ def _verify(bench: Bench, cell: Cell, wanted: Expected, told: dict[str, Any]) ->
             f"not back: {', '.join(left) or 'no table'}",
         )
         cell.expect(bench.generates(cell.node), "generates again", "the service does not generate")
-    elif wanted.relaunch:
+    if wanted.noted:
+        notes = "; ".join(filter(None, (row.get("note") for row in rows)))
+        cell.expect(
+            wanted.noted in notes,
+            f"the idle state is {notes}",
+            f"where the idle state comes from: {notes or 'not told'}",
+        )
+    if wanted.status and wanted.relaunch:
         cell.expect(bench.services(cell.node) == [], "ended, nothing left", "what was started is still there")
 
 

@@ -1,6 +1,6 @@
 """What should come of each breakage on each platform: the rung that heals it, or the refusal."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fleetops.lab.breakages import all_breakages
 
@@ -19,6 +19,7 @@ class Expected:
         rungs: those that may, and must, have changed something; none where nothing may be changed.
         guard: what refuses, where it is a refusal.
         says: what the reason must hold.
+        noted: what the table of what came back must say of where its idle figures come from.
         relaunch: whether a service is started, be it in vain.
     """
 
@@ -27,6 +28,7 @@ class Expected:
     rungs: tuple[int, ...] = ()
     guard: str = ""
     says: str = ""
+    noted: str = ""
     relaunch: bool = True
 
 
@@ -58,7 +60,7 @@ TABLE: dict[str, Expected] = {
     "ghost-leader": healed(*KILLED, found=("ghost-leaders",)),
     # With two ranks nothing leaks on a GPU: one is a zombie leader, one is stuck.
     "per-rank-trap": healed(*KILLED, found=TRAPPED),
-    "new-baseline": healed(*KILLED, found=TRAPPED),
+    "new-baseline": replace(healed(*KILLED, found=TRAPPED), noted="within"),
     "respawning": healed(*KILLED, found=("ranks-dead",)),
     "slow-reclaim": healed(*KILLED, found=("orphans",)),
     "shm": healed(2, found=("leftovers",)),
