@@ -1,6 +1,7 @@
 """The flag's value with what has been done to it, where, and by what: amounts, symbols, and the places on the way."""
 
 import ast
+import re
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -8,6 +9,14 @@ from functools import cached_property
 from fleetops.model.proof import Role, Share
 from fleetops.source.tracing.definitions import Function, Module
 from fleetops.source.tracing.texts import unparsed
+
+# A pool of memory is no machine's memory.
+_MEMORY = re.compile(r"memory(?!_?pool)|(^|[^a-z])mem($|_(?!pool))|available|(total|free)_gpu", re.IGNORECASE)
+
+
+def names_memory(text: str) -> bool:
+    """Whether it is written as what a machine has of memory."""
+    return bool(_MEMORY.search(text))
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,9 @@ class Symbol:
         share: it is a part of one (a summand divided by its sum).
         factor: the unit in it (`size_per_token / 1e9` counts gigabytes).
         parameter: the parameter of the function at hand that it is, "" for anything else.
+        memory: it is what a machine or a device has of memory, or has left; False: it is something else (a tensor's
+            size, a number of tokens); None: nothing but its text tells.
+        given_by: the method of something unknown that gave it, "" for anything else.
     """
 
     text: str
@@ -35,6 +47,13 @@ class Symbol:
     share: bool = False
     parameter: str = ""
     factor: Fraction = Fraction(1)
+    memory: bool | None = None
+    given_by: str = ""
+
+    @cached_property
+    def of_memory(self) -> bool:
+        """Whether a share of it is a share of a machine's memory."""
+        return names_memory(self.text) if self.memory is None else self.memory
 
 
 @dataclass(frozen=True)
@@ -123,6 +142,7 @@ class Site:
         name: of the class or function around it.
         path: the calls that led there; guards: the branches taken on the way; loops: those around it;
             root: the function from which it was followed; multiplies: a count or an amount was multiplied by it;
+            memory: that was a machine's memory;
             parallel, moved: what it had been divided by, and what had been added, until then;
             depth: how many functions were being followed.
     """
@@ -136,6 +156,7 @@ class Site:
     loops: tuple[Call, ...] = field(compare=False, default=())
     root: Function | None = field(compare=False, default=None)
     multiplies: bool = field(compare=False, default=False)
+    memory: bool = field(compare=False, default=False)
     depth: int = field(compare=False, default=0)
     parallel: tuple[tuple[str, int], ...] = field(compare=False, default=())
     moved: tuple[str, ...] = field(compare=False, default=())
@@ -168,6 +189,7 @@ class Amount:
         moved: what was added to it before it became an amount of something, as text.
         site: where it became an amount of something; None while it is the flag's bare number.
         provided: what has to be so for it to be taken at all.
+        capped: it is a few at most, whatever the flag says (`min(pages, 64)`), and so nobody's pool.
     """
 
     coefficient: Fraction = Fraction(1)
@@ -181,6 +203,7 @@ class Amount:
     moved: tuple[str, ...] = ()
     site: Site | None = None
     provided: Answer | None = None
+    capped: bool = False
     trail: tuple[Step, ...] = field(compare=False, default=())
 
     @cached_property

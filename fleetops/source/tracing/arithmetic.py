@@ -76,7 +76,7 @@ def _amount_first(node: ast.operator, left: Amount, right: Value, text: str) -> 
     if isinstance(node, ast.Div | ast.FloorDiv):
         return scaled(left, right, -1)
     if isinstance(node, ast.LShift) and factor is not None and 0 <= factor <= _LARGEST_POWER:
-        return replace(left, coefficient=left.coefficient * 2 ** int(factor))
+        return replace(left, coefficient=left.coefficient * 2 ** int(factor), capped=False)
     if isinstance(node, ast.RShift) and factor is not None and 0 <= factor <= _LARGEST_POWER:
         return replace(left, coefficient=left.coefficient / 2 ** int(factor))
     if isinstance(node, ast.Mod):
@@ -119,7 +119,8 @@ def scaled(amount: Amount, other: Value, sign: int) -> Amount | Symbol:
     if factor is not None:
         if factor == 0:
             return Symbol("0")
-        return replace(amount, coefficient=amount.coefficient * (factor if sign > 0 else 1 / factor))
+        coefficient = amount.coefficient * (factor if sign > 0 else 1 / factor)
+        return replace(amount, coefficient=coefficient, capped=False)
     if isinstance(other, Amount):
         # the flag's value times itself is nothing that can be explained
         return replace(amount, moved=(*amount.moved, "the value times itself"))
@@ -133,6 +134,7 @@ def scaled(amount: Amount, other: Value, sign: int) -> Amount | Symbol:
         parallel=powers(amount.parallel, symbol.parallel, sign=sign),
         coefficient=amount.coefficient * unit,
         ranks=limited,
+        capped=False,
     )
     if symbol.parallel and not symbol.counts_bytes and not symbol.mixed:
         return changed
@@ -163,6 +165,7 @@ def _symbols(node: ast.operator, left: Value, right: Value, text: str) -> Symbol
     plain = Symbol(text, mixed=not (_is_pure(left) and _is_pure(right)), factor=_unit_in(node, left, right))
     bytes_first = first is not None and first.counts_bytes
     bytes_second = second is not None and second.counts_bytes
+    plain = replace(plain, memory=_memory(node, first, second))
     if isinstance(node, ast.Mult):
         return replace(
             plain,
@@ -184,6 +187,16 @@ def _symbols(node: ast.operator, left: Value, right: Value, text: str) -> Symbol
             mixed=True,
         )
     return Symbol(text)
+
+
+def _memory(node: ast.operator, first: Symbol | None, second: Symbol | None) -> bool | None:
+    """Whether what comes of it still is memory; over the bytes that one of something takes it is a number of them."""
+    every = [one for one in (first, second) if one]
+    if isinstance(node, ast.Div | ast.FloorDiv) and second and (second.counts_bytes or second.of_memory):
+        return False
+    if any(one.of_memory for one in every):
+        return True
+    return False if all(one.memory is False for one in every) else None
 
 
 _UNITS = frozenset({Fraction(10**9), Fraction(2**30), Fraction(10**6), Fraction(2**20)})

@@ -71,8 +71,7 @@ class Assigning(Calls):
                     found.append(value.items[place])
                 else:
                     found.append(elements(value) or (() if isinstance(value, Symbol) else (value,)))
-            name = written(inner)
-            self.assign(frame, inner, union(*found) or (Symbol(name),), source)
+            self.assign(frame, inner, union(*found) or (_of_one(inner, values),), source)
 
     def assign_each(self, frame: Frame, target: ast.expr, sources: Values) -> None:
         """A loop's variable."""
@@ -81,7 +80,9 @@ class Assigning(Calls):
         if names and not amounts_in(items) and isinstance(target, ast.Name):
             # one of them, and so a summand of their sum
             items = tuple(
-                Symbol(names[0], one.parallel, one.counts_bytes) if isinstance(one, Symbol) else one
+                Symbol(names[0], one.parallel, one.counts_bytes, memory=one.of_memory or None)
+                if isinstance(one, Symbol)
+                else one
                 for one in items
             )
             items = items or (Symbol(names[0]),)
@@ -123,6 +124,17 @@ class Assigning(Calls):
                 self.machine.hold(Field(key, amount))
 
 
+def _of_one(target: ast.expr, values: Values) -> Symbol:
+    """An item of something unknown."""
+    whole = [one for one in values if isinstance(one, Symbol)]
+    given = {one.given_by for one in whole}
+    return Symbol(
+        written(target),
+        memory=any(one.of_memory for one in whole) or None,
+        given_by=given.pop() if len(given) == 1 else "",
+    )
+
+
 # A page is what sizes are rounded to: whatever it is, it does not change an amount.
 _IS_PAGE = re.compile(r"(^|\.)(page_size|page_len|tokens_per_page)$")
 
@@ -144,7 +156,13 @@ def _named(value: Value, name: str) -> Value:
     if _IS_PAGE.search(name):
         return Symbol(name)
     terms = value.terms | ({value.text} if value.terms else frozenset())
-    return replace(value, text=name, terms=terms, counts_bytes=value.counts_bytes or counts_bytes(name))
+    return replace(
+        value,
+        text=name,
+        terms=terms,
+        counts_bytes=value.counts_bytes or counts_bytes(name),
+        memory=value.of_memory or Symbol(name).of_memory or value.memory,
+    )
 
 
 def _loaded(target: ast.expr) -> ast.expr:

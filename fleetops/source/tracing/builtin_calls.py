@@ -11,7 +11,7 @@ _KEEP = frozenset(
     {
         "int", "float", "round", "abs", "ceil", "floor", "trunc", "Decimal", "Fraction", "int64", "int32", "float32",
         "float64", "tensor", "as_tensor", "item", "to", "clone", "cpu", "cuda", "copy", "deepcopy", "cast", "reversed",
-        "sorted", "index", "array", "detach", "long", "Size", "iter", "next", "str",
+        "sorted", "index", "array", "detach", "long", "Size", "iter", "str",
     }
 )  # fmt: skip
 _LOOK = frozenset(
@@ -27,6 +27,7 @@ _ALLOCATES = re.compile(
     r"(^|_)(empty|zeros|ones|full)($|_)|alloc|pinned|mmap|sharedmemory|shared_memory|ftruncate|bytearray|malloc|hostregister"
     r"|host_register|empty_strided|create_buffer",
 )
+_FEW = 256
 _RAISES = re.compile(r"(Error|Exception|Warning|Exit)$")
 _READS_DICT = frozenset({"get", "pop", "setdefault", "getattr", "getenv"})
 
@@ -88,13 +89,26 @@ def _bounded(arguments: list[Values], text: str) -> Values:
         bytes_too = any(isinstance(one, Symbol) and one.counts_bytes for one in every)
         if len(sizes) == 1 and len(constants) == len(every) - 1:
             return (sizes[0],)
-        return (Symbol(text, counts_bytes=bytes_too),)
+        memory = any(isinstance(one, Symbol) and one.of_memory for one in every)
+        return (Symbol(text, counts_bytes=bytes_too, memory=memory or None),)
     others = [one for one in every if not isinstance(one, Amount) and one not in (Const(0), Const(1))]
     if not others:
         return tuple(amounts)
     if text.startswith("max("):  # something else may be larger
         return tuple(replace(one, moved=(*one.moved, text)) for one in amounts)
-    return tuple(replace(one, bounded=tuple(dict.fromkeys((*one.bounded, text)))) for one in amounts)
+    few = any(isinstance(one, Const) and _is_few(one.value) for one in others)
+    return tuple(
+        replace(
+            one,
+            bounded=tuple(dict.fromkeys((*one.bounded, text))),
+            capped=one.capped or (few and not one.is_bare),
+        )
+        for one in amounts
+    )
+
+
+def _is_few(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _FEW
 
 
 def _sum(arguments: list[Values], text: str) -> Values:
@@ -131,7 +145,12 @@ def _enumerate(arguments: list[Values], _text: str) -> Values:
     return (Each((Several(((Symbol("index"),), _items(arguments[0]))),)),)
 
 
+def _next(arguments: list[Values], _text: str) -> Values:
+    return union(_items(arguments[0]), *arguments[1:])
+
+
 _SEQUENCES: dict[str, Callable[[list[Values], str], Values]] = {
+    "next": _next,
     "min": _bounded,
     "max": _bounded,
     "sum": _sum,

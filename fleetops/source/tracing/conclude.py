@@ -12,7 +12,7 @@ from fleetops.source.tracing.declared import Declaration
 from fleetops.source.tracing.definitions import last_name
 from fleetops.source.tracing.engine_checks import find_check
 from fleetops.source.tracing.machine import Machine, Met
-from fleetops.source.tracing.outside import ALONE
+from fleetops.source.tracing.outside import ALONE, EACH
 from fleetops.source.tracing.places import proof_of
 from fleetops.source.tracing.pools import pools_of, simultaneous
 from fleetops.source.tracing.reach import Reach
@@ -148,7 +148,7 @@ class Conclusion:
         for one in self.machine.overrides:
             self._doubt_written(one, unit)
         for one in self.machine.repeated:
-            self.doubts.append(f"{one.at}: it is allocated more than once: {one.step.text}")
+            self._doubt_repeated(one, unit)
         self.doubts += replaced_definitions(taken, self.machine.program)
         for one in self.machine.losses:
             if one.amount.is_bare:
@@ -173,6 +173,13 @@ class Conclusion:
             self.notes.append(f"{one.at}: in some cases {one.step.text}")
         else:
             self.doubts.append(said)
+
+    def _doubt_repeated(self, one: Met, unit: Unit) -> None:
+        """Taken in a loop. A ratio of the rows of several things that are mirrored one by one still is that ratio."""
+        if unit == "ratio" and one.why == EACH:
+            self.notes.append(f"{one.at}: {EACH}")
+        else:
+            self.doubts.append(f"{one.at}: it is allocated more than once: {one.step.text}")
 
     def _because(self, taken: list[Met]) -> str:
         if self.doubts:

@@ -30,7 +30,12 @@ def symbol(text: str, name: str, package: Package) -> Symbol:
     parallel, in_bytes, rank_test = _says(name)
     if parallel or name in package.parallel_sizes:
         return Symbol(text, parallel=((name.removeprefix("get_").removeprefix("_"), 1),))
-    return Symbol(text, counts_bytes=in_bytes, rank_test=rank_test)
+    return Symbol(
+        text, counts_bytes=in_bytes, rank_test=rank_test, memory=False if name in OF_TENSORS else None
+    )
+
+
+OF_TENSORS = frozenset({"numel", "nbytes", "element_size", "itemsize"})
 
 
 @lru_cache(maxsize=65536)

@@ -7,6 +7,7 @@ from fleetops.source.tracing import names
 from fleetops.source.tracing.amounts import Amount, Symbol
 from fleetops.source.tracing.arithmetic import combine, plain, say_factor
 from fleetops.source.tracing.machine import Frame
+from fleetops.source.tracing.measured import measured
 from fleetops.source.tracing.sequences import Sequences, joined
 from fleetops.source.tracing.texts import written
 from fleetops.source.tracing.values import Const, Value, Values, union
@@ -36,12 +37,15 @@ class Operators(Sequences):
         if not _is_amount_of_something(made):
             made = replace(made, site=None)
         elif made.site is None:
-            counted = all(names.is_count(one.text) for one in made.times)
+            made = measured(made, self.program)
+            memory = any(one.of_memory for one in made.times)
+            counted = all(names.is_count(one.text) or one.of_memory for one in made.times)
             site = replace(
                 self.machine.site(frame, node),
                 parallel=made.parallel,
                 moved=made.moved,
                 multiplies=made.coefficient == 1 and not made.over and counted,
+                memory=memory,
             )
             made = replace(made, site=site)
         return made.after(step) if made != before else made

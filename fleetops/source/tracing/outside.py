@@ -7,6 +7,7 @@ from fleetops.source.tracing import builtin_calls, names
 from fleetops.source.tracing.amounts import Amount, Symbol
 from fleetops.source.tracing.constructing import Constructing
 from fleetops.source.tracing.definitions import callee_name
+from fleetops.source.tracing.loops import of_its_own
 from fleetops.source.tracing.machine import Frame
 from fleetops.source.tracing.texts import written
 from fleetops.source.tracing.values import (
@@ -23,6 +24,7 @@ from fleetops.source.tracing.values import (
 )
 
 ALONE = "one dimension"
+EACH = "one for each of several, with bytes of its own"
 
 
 class Outside(Constructing):
@@ -44,7 +46,12 @@ class Outside(Constructing):
                 return positional[-1] if name == "cast" else positional[0]
             if isinstance(callee, Space):
                 return (Symbol(text),)
-            return (names.symbol(text, name, self.program.package),)
+            plain = names.symbol(text, name, self.program.package)
+            asked = isinstance(callee, Symbol) and isinstance(node.func, ast.Attribute)
+            default = positional[-1] if positional and builtin_calls.asks_by_name(name, positional) else ()
+            if any(isinstance(one, Symbol) and one.of_memory for one in default):
+                return (replace(plain, memory=True),)  # what stands in its place is of its kind
+            return (replace(plain, given_by=name) if asked else plain,)
         self.machine.vague |= _first_name(node.func) in frame.names
         alone = all(amounts_in(one) or all(isinstance(value, Const) for value in one) for one in positional)
         if isinstance(callee, Foreign | Symbol) and builtin_calls.keeps(name) and (alone or name == "cast"):
@@ -84,18 +91,19 @@ class Outside(Constructing):
     def _by_whom(self, frame: Frame, node: ast.Call, taken: Amount) -> None:
         """Notes the functions that allocate for whoever made the amount: called again, they allocate again."""
         machine, site = self.machine, taken.site
-        if site is None:
+        if site is None or taken.capped:
             return
         between = machine.stack[site.depth :]
         for function in between:
             machine.allocators.setdefault((function, site.path), machine.guards)
         around = [
-            depth
+            loop
             for loop, depth in zip(machine.loops, machine.loop_depths, strict=True)
             if loop not in site.loops and depth <= site.depth
         ]
         if between and around:
-            machine.repeated.append(machine.met(taken, machine.step(frame, node, "allocation"), frame))
+            why = EACH if all(of_its_own(loop.node, machine.path) for loop in around) else ""
+            machine.repeated.append(machine.met(taken, machine.step(frame, node, "allocation"), frame, why))
 
 
 def _first_name(node: ast.expr) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 
 from fleetops.source.tracing import names
 from fleetops.source.tracing.amounts import Amount, Symbol
@@ -89,7 +90,12 @@ class Reading(Evaluator):
             found = union(*(self.evaluate(frame, value) for value in assigned[-3:]))
         finally:
             self._looking_up.discard(key)
-        known = tuple(plain if isinstance(one, Symbol) and not one.parallel else one for one in found)
+        known = tuple(
+            replace(plain, memory=one.of_memory or plain.memory)
+            if isinstance(one, Symbol) and not one.parallel
+            else one
+            for one in found
+        )
         self.machine.results[key] = known
         return known
 
@@ -155,7 +161,7 @@ class Reading(Evaluator):
             self._looking_up.discard(key)
         text = f"self.{name}"
         self.machine.results[key] = tuple(
-            names.symbol(text, name, self.program.package)
+            replace(names.symbol(text, name, self.program.package), memory=one.of_memory or one.memory)
             if isinstance(one, Symbol) and not (one.parallel or one.counts_bytes or one.rank_test)
             else one
             for one in union(*found)

@@ -28,9 +28,37 @@ def replaced_definitions(taken: Iterable[Met], program: Program) -> list[str]:
             if not written.search(text):
                 continue
             for number, line in enumerate(text.splitlines(), 1):
-                if written.search(line) and not line.lstrip().startswith("#"):
+                if (
+                    written.search(line)
+                    and not line.lstrip().startswith("#")
+                    and not _is_an_object(name, program, file, number)
+                ):
                     found.append(f"{file}:{number}: a definition on the way is replaced: {line.strip()}")
     return found
+
+
+def _is_an_object(name: str, program: Program, file: str, line: int) -> bool:
+    """Whether the function around that line has a variable of that name, which it makes of a class and of nothing else."""
+    module = program.module(file)
+    function = module.function_at(line) if module else None
+    if module is None or function is None:
+        return False
+    bound = [
+        node
+        for node in ast.walk(function.node)
+        if (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
+        or (isinstance(node, ast.alias) and name in {node.asname, node.name})
+        or (isinstance(node, ast.Global | ast.Nonlocal) and name in node.names)
+    ]
+    made = [
+        node.targets[0]
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.value, ast.Call)
+        and isinstance(program.expression(module, node.value.func), Class)
+    ]
+    return bool(bound) and all(node in made for node in bound)
 
 
 def dynamic_attributes(declared: Iterable[Class], flag: str) -> list[str]:

@@ -46,6 +46,8 @@ class Sequences(Reading):
         for key in constants:
             if isinstance(key, str) and (held := self.keyed(frame, node, key)):
                 return held
+        if isinstance(owner, Symbol):
+            return (Symbol(written(node), memory=owner.of_memory or None, given_by=owner.given_by),)
         return (Symbol(written(node)),)
 
     def _tuple(self, frame: Frame, node: ast.Tuple | ast.List) -> Values:

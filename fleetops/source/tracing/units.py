@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 
 from fleetops.model.proof import Unit
-from fleetops.source.tracing.amounts import Amount
+from fleetops.source.tracing.amounts import Amount, Symbol
 from fleetops.source.tracing.arithmetic import say_factor
 
 _FACTORS: dict[Fraction, Unit] = {
@@ -13,7 +13,6 @@ _FACTORS: dict[Fraction, Unit] = {
     Fraction(10**6): "MB",
     Fraction(2**20): "MiB",
 }
-_MEMORY = re.compile(r"memory|mem($|_)|available|capacity_bytes|total_gpu|free_gpu|bytes", re.IGNORECASE)
 _PAGES = re.compile(r"page|block_size|chunk|align", re.IGNORECASE)
 # So many of something over the bytes that so many take: bytes for each.
 _COUNTS = re.compile(r"(^|[._])(num|n|total)_\w*(blocks|pages|tokens|slots|chunks)$")
@@ -24,8 +23,7 @@ _BYTES = re.compile(r"bytes|uint8|mmap|bytearray|ftruncate|nbytes", re.IGNORECAS
 def unit_of(amount: Amount, allocation: str) -> tuple[Unit, str]:
     """The unit, and why there is none. `allocation`: the text of what allocates (or bounds) it."""
     if amount.site and amount.site.multiplies and not amount.site.moved:
-        is_memory = any(_MEMORY.search(one.text) for one in amount.times)
-        return ("fraction" if amount.complement or is_memory else "ratio"), ""
+        return ("fraction" if amount.complement or amount.site.memory else "ratio"), ""
     if amount.moved:
         return "unknown", f"{amount.moved[0]} changes it before it is converted"
     factor = amount.coefficient
@@ -33,12 +31,11 @@ def unit_of(amount: Amount, allocation: str) -> tuple[Unit, str]:
     bytes_below += [one for one in amount.over if one.counts_bytes and one not in bytes_below]
     strange = [one for one in amount.over if not one.counts_bytes and not _PAGES.search(one.text)]
     times = [one for one in amount.times if not _PAGES.search(one.text)]
-    if amount.complement or (
-        factor == 1 and not bytes_below and any(_MEMORY.search(one.text) for one in amount.times)
-    ):
+    if amount.complement or (factor == 1 and not bytes_below and any(one.of_memory for one in amount.times)):
         return "fraction", ""
-    if factor == 1 and (times and not bytes_below):
-        return "ratio", ""
+    of_tensors = all(one.counts_bytes and one.memory is False for one in times)
+    if factor == 1 and times and (of_tensors or not bytes_below):
+        return _ratio_to(times)
     if strange:
         return "unknown", f"it is divided by {strange[0].text}, which is not shown to count bytes"
     if times and not (bytes_below and all(_COUNTS.search(one.text) for one in times)):
@@ -59,3 +56,14 @@ def unit_of(amount: Amount, allocation: str) -> tuple[Unit, str]:
     if _BYTES.search(allocation):
         return "bytes", ""
     return "tokens", ""
+
+
+def _ratio_to(times: list[Symbol]) -> tuple[Unit, str]:
+    """Of what is no machine's memory: so many times as much. Bytes of which nothing tells whose they are may be either."""
+    vague = [one for one in times if one.counts_bytes and one.memory is None]
+    if vague:
+        return (
+            "unknown",
+            f"it is multiplied by {vague[0].text}, and nothing shows of what these are the bytes",
+        )
+    return "ratio", ""

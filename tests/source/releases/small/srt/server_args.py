@@ -23,6 +23,7 @@ class ServerArgs:
     @staticmethod
     def add_cli_args(parser: argparse.ArgumentParser):
         parser.add_argument("--tp-size", type=int, default=ServerArgs.tp_size)
+        parser.add_argument("--hicache-ratio", type=float, default=ServerArgs.hicache_ratio)
         parser.add_argument(
             "--hicache-size",
             type=int,
