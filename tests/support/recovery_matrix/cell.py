@@ -18,7 +18,7 @@ class Cell:
     """What came of one breakage on one platform.
 
     Attributes:
-        found: the checks that probe named.
+        found: the checks that found something; unknown: how many could not tell.
         rungs: those that changed something.
         verified: what was looked at afterwards and was as it should be.
         faults: what was not as expected.
@@ -28,6 +28,7 @@ class Cell:
     platform: str
     breakage: str
     found: tuple[str, ...] = ()
+    unknown: int = 0
     status: int | None = None
     guard: str = ""
     why: str = ""
@@ -72,7 +73,9 @@ def _run(bench: Bench, cell: Cell, wanted: Expected) -> None:
     before = ALSO[cell.breakage].before(bench, cell.node) if cell.breakage in ALSO else None
     probed = bench.probe(cell.node)
     found = probed.json["findings"] if probed.stdout else []
-    cell.found = tuple(dict.fromkeys(one["check"] for one in found))
+    certain = [one["check"] for one in found if one["severity"] != "unknown"]
+    cell.found = tuple(dict.fromkeys(certain))
+    cell.unknown = len({one["check"] for one in found} - {*certain})
     ran = bench.recover(cell.node)
     told = _told(ran)
     cell.status, cell.guard = ran.status, told.get("guard") or ""

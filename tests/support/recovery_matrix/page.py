@@ -38,7 +38,9 @@ def row(cell: Cell) -> tuple[str, ...]:
     """One cell's row."""
     holds = "holds" if not cell.faults else "; ".join(cell.faults)
     seen = ", ".join(filter(None, cell.verified))
-    return cell.platform, cell.breakage, ", ".join(cell.found) or "nothing", ending(cell), seen, holds
+    found = ", ".join(cell.found) or "nothing"
+    found += f"; {cell.unknown} unknown" if cell.unknown else ""
+    return cell.platform, cell.breakage, found, ending(cell), seen, holds
 
 
 COLUMNS = ("platform", "breakage", "probe found", "recover", "verified", "holds")
@@ -61,7 +63,7 @@ def page(cells: Sequence[Cell], day: dt.date) -> str:
 
 
 def _section(name: str, summary: str, cells: Sequence[Cell]) -> str:
-    lines = [f"## {name}", "", f"{summary[0].upper()}{summary[1:]}.", ""]
+    lines = [f"## {name}", "", f"{_capital(summary)}.", ""]
     lines += ["| platform | probe found | recover | verified |", "| --- | --- | --- | --- |"]
     for one in cells:
         platform, _, found, end, seen, holds = row(one)
@@ -73,3 +75,8 @@ def _section(name: str, summary: str, cells: Sequence[Cell]) -> str:
     if told:
         lines += ["", f"> {told}"]
     return "\n".join([*lines, ""])
+
+
+def _capital(text: str) -> str:
+    """A command keeps its spelling."""
+    return text if text.startswith("nvidia-smi") else text[0].upper() + text[1:]
