@@ -60,10 +60,15 @@ def test_every_cell_has_an_expectation_and_every_expectation_a_cell() -> None:
 
 
 def test_a_page_shows_what_does_not_hold() -> None:
-    good = Cell("vm", "shm", ("leftovers",), 0, rungs=(2,), verified=["all 7 rows back"])
-    bad = Cell("lxc", "shm", (), 4, why="it went wrong", faults=["probe does not name leftovers"])
+    good = Cell("vm", "shm", ("leftovers",), status=0, rungs=(2,), verified=["all 7 rows back"])
+    bad = Cell(
+        "lxc", "shm", unknown=1, status=4, why="it went wrong", faults=["probe does not name leftovers"]
+    )
     text = page([good, bad], dt.date(2026, 11, 30))
     assert "Made on 2026-11-30: 1 of 2 cells hold." in text
     assert "| vm | leftovers | healed by rung 2 | all 7 rows back |" in text
-    assert "| lxc | nothing | failed, exit 4 | **does not hold**: probe does not name leftovers |" in text
+    assert (
+        "| lxc | nothing; 1 unknown | failed, exit 4 | **does not hold**: probe does not name leftovers |"
+        in text
+    )
     assert row(good)[-1] == "holds"
