@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fleetops.checks import judge
+from fleetops.checks.support.another import another
 from fleetops.fleet.health import judge_health
 from fleetops.fleet.observe import observe
 from fleetops.fleet.probe import remember_identity
@@ -14,17 +15,18 @@ from fleetops.fleet.prove import explain_with, prove
 from fleetops.fleet.read import Sessions
 from fleetops.fleet.silent import must_be_recoverable
 from fleetops.model.command import Command, Outcome
+from fleetops.model.errors import Unreachable
 from fleetops.model.event import Sink
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Inventory, Node, Profile
-from fleetops.model.machine import IDENTITY
 from fleetops.model.plan import Plan
 from fleetops.model.record import Result
 from fleetops.playbook.book import Playbook
 from fleetops.playbook.desk import RunDesk, Tools
 from fleetops.playbook.journal import Journal
+from fleetops.playbook.lock import must_be_free
 from fleetops.playbook.plan import make_plan
-from fleetops.playbook.runner import Runner
+from fleetops.playbook.runner import HYPERVISOR_LOCK, Runner
 from fleetops.source.transport import ProofCache
 from fleetops.steps.support.base import Situation
 from fleetops.store.database import Store
@@ -92,7 +94,7 @@ class Operation:
         """
         observation = self.look()
         if observation.silence:
-            must_be_recoverable(observation, self.book)
+            self._must_be_plannable(observation)
         else:
             remember_identity(self.store, observation)
         situation = Situation(
@@ -104,13 +106,28 @@ class Operation:
             waived=self.waived,
         )
         well = ""
-        if self.book.name == "recover" and not _is_another(observation):
+        # Whatever serves on another machine is not the node's, and says nothing of it.
+        if self.book.name == "recover" and not another(observation):
             health = judge_health(situation, self.sessions)
             well, situation = health.well, health.situation
         proves = any(entry.step == "prove" for entry in self.book.entries) and not observation.silence
         if not well and self.profile and proves:
             situation = self.prove(situation)
         return replace(make_plan(self.book, situation), healthy=well), situation
+
+    def _must_be_plannable(self, observation: Observation) -> None:
+        """Raises Unreachable where nothing may be planned for a silent node, with what to type.
+
+        Raises Refused instead while a run holds its hypervisor's lock: the node whose power it switches is silent, and its
+        guest may be stopped, so that what is told to type else would act against that run.
+        """
+        try:
+            must_be_recoverable(observation, self.book)
+        except Unreachable:
+            facts, host = observation.hypervisor_facts, observation.hypervisor
+            if host and facts and not facts.silence:
+                must_be_free(self.sessions.session(host), HYPERVISOR_LOCK)
+            raise
 
     def execute(self, situation: Situation, sink: Sink) -> Result:
         """Run the playbook. Raises only what happens before the first step (a journal that cannot be written)."""
@@ -134,9 +151,3 @@ class Operation:
         """
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.clock()))
         return f"{stamp}-{self.node.name}-{secrets.token_hex(3)}"
-
-
-def _is_another(observation: Observation) -> bool:
-    """Another machine than the recorded one answers: whatever serves there is not the node's, and says nothing of it."""
-    told, recorded = observation.node_facts.value(IDENTITY), observation.node.machine_id
-    return bool(told and recorded and told.machine_id != recorded)

@@ -56,6 +56,14 @@ exit 75
 """
 
 
+# $1 folder, $2 name. Prints nothing where there is no lock, else its holder's as _TAKE does.
+_READ = r"""
+lock=$(cat "$1/$2" 2>/dev/null) || { [ ! -e "$1/$2" ]; exit; }
+read -r up _ < /proc/uptime
+printf '{"now_uptime": %s, "now_boot_id": "%s", "lock": %s}\n' \
+    "${up%.*}" "$(cat /proc/sys/kernel/random/boot_id)" "${lock:-null}"
+"""
+
 # $1 folder, $2 name, $3 run id: status 0 while the lock is that run's.
 _CONFIRM = r"""
 grep -qF "\"run_id\": \"$3\"" "$1/$2"
@@ -134,7 +142,26 @@ def take_lock(session: Session, name: str, owner: Owner, lease_s: int = LEAST_LE
         if outcome.ok:
             return
         holder, since_s, _ = _holder(outcome)
-    raise Refused(_told(session.host, holder, since_s), guard="lock", host=session.host, hint="fleetops runs")
+    raise _refused(session.host, holder, since_s)
+
+
+def must_be_free(session: Session, name: str) -> None:
+    """Nobody holds the lock `name` on the session's host, and no change of a lapsed one goes on there. Changes nothing.
+
+    Raises Refused naming the holder.
+    """
+    outcome = session.run(shell(_READ, _FOLDER, name, name="fleetops-lock-read", root=True))
+    if not outcome.ok:
+        raise FleetopsError(
+            f"the lock on {session.host} could not be read: {outcome.said}", host=session.host
+        )
+    if not outcome.stdout.strip():
+        return
+    holder, since_s, lapsed = _holder(outcome)
+    if holder and lapsed:
+        _nothing_goes_on(session, holder)
+        return
+    raise _refused(session.host, holder, since_s)
 
 
 def _nothing_goes_on(session: Session, holder: Owner) -> None:
@@ -194,6 +221,10 @@ def _holder(outcome: Outcome) -> tuple[Owner | None, float | None, bool]:
         return owner, now - lock["taken_at_uptime"], lapsed
     except (ValueError, KeyError, TypeError):
         return None, None, False
+
+
+def _refused(host: str, holder: Owner | None, since_s: float | None) -> Refused:
+    return Refused(_told(host, holder, since_s), guard="lock", host=host, hint="fleetops runs")
 
 
 def _told(host: str, holder: Owner | None, since_s: float | None) -> str:

@@ -11,7 +11,7 @@ from local_session import LocalSession
 
 from fleetops.model.errors import Refused
 from fleetops.playbook import lock
-from fleetops.playbook.lock import Owner, release_lock, take_lock
+from fleetops.playbook.lock import Owner, must_be_free, release_lock, take_lock
 
 
 @pytest.fixture(autouse=True)
@@ -100,3 +100,30 @@ def test_of_many_at_once_exactly_one_gets_it(session):
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(attempt, range(24))) == 1
+
+
+def test_whoever_only_asks_is_told_who_holds_it_and_changes_nothing(session, folder: Path):
+    must_be_free(session, "hypervisor.lock")
+    take_lock(session, "hypervisor.lock", other_controller("run-1"))
+    held = (folder / "hypervisor.lock").read_text()
+    with pytest.raises(Refused, match=r"is locked by run run-1 of .* on ops-2\.example .*, for \d+ s"):
+        must_be_free(session, "hypervisor.lock")
+    assert (folder / "hypervisor.lock").read_text() == held
+    assert not session.ran[-1].changes
+
+
+def test_a_lapsed_lock_is_free_to_whoever_asks_unless_a_change_of_its_run_goes_on(session, folder: Path):
+    take_lock(session, "hypervisor.lock", replace(Owner.this_process("run-1"), start_ticks=1))
+    must_be_free(session, "hypervisor.lock")
+    claim = folder.parent / "runs" / "run-1" / "power-cycle-start"
+    claim.mkdir(parents=True)
+    (claim / "pid").write_text(f"{os.getpid()} {Owner.this_process('run-1').start_ticks}\n")
+    with pytest.raises(Refused, match="still under way on .*: power-cycle-start"):
+        must_be_free(session, "hypervisor.lock")
+
+
+def test_a_lock_that_cannot_be_read_is_not_free(session, folder: Path):
+    folder.mkdir()
+    (folder / "hypervisor.lock").write_text("not json")
+    with pytest.raises(Refused, match="cannot be read"):
+        must_be_free(session, "hypervisor.lock")
