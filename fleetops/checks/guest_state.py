@@ -1,5 +1,8 @@
 """The guest as its hypervisor sees it: is it running at all."""
 
+from dataclasses import replace
+
+from fleetops.checks.support.not_down import not_down, to_look
 from fleetops.checks.support.saying import found, lacking
 from fleetops.model.finding import Check, Finding, Observation, Severity
 from fleetops.model.guest import GUEST
@@ -18,6 +21,9 @@ def judge(observation: Observation) -> list[Finding]:
     state = facts.value(GUEST)
     if state is None or state.status == RUNNING:
         return []
+    if alive := not_down(state, facts.host):
+        told = found(_NAME, observation, Severity.CRITICAL, f"guest {state.status}, not down", alive)
+        return [replace(told, next=to_look(state, facts.host))]
     return [
         found(
             _NAME,

@@ -30,7 +30,8 @@ SCRIPT = (
 tool=$1
 id=$2
 if ! command -v "$tool" >/dev/null; then echo "no $tool"; echo end; exit; fi
-"$tool" status "$id" || exit
+status=$("$tool" status "$id") || exit
+echo "$status"
 configuration=$("$tool" config "$id" --current 1 2>/dev/null) || configuration=$("$tool" config "$id") || exit
 emulator() {
   for name in $(grep -slE '^(kvm|qemu-system-.*)$' /proc/[0-9]*/comm); do
@@ -41,10 +42,11 @@ emulator() {
     fi
   done
 }
+left() {
+  sed -n 's/^\\([0-9]*\\) (\\(.*\\)) \\([A-Z]\\) .*/left: \\1 \\3 \\2/p' "$1" 2>/dev/null
+}
 members() {
-  for file in $(grep -slE "/lxc(\\.payload)?[./]$id(/|\\$)" /proc/[0-9]*/cgroup); do
-    sed -n 's/^\\([0-9]*\\) (\\(.*\\)) \\([A-Z]\\) .*/left: \\1 \\3 \\2/p' "${file%cgroup}stat" 2>/dev/null
-  done
+  for file in $(grep -slE "/lxc(\\.payload)?[./]$id(/|\\$)" /proc/[0-9]*/cgroup); do left "${file%cgroup}stat"; done
 }
 pid=
 if [ "$tool" = qm ]; then
@@ -59,6 +61,7 @@ if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then
   echo "init_pid: $pid"
   if [ "$tool" = qm ]; then
     awk '/^(VmRSS|HugetlbPages):/ { held += $2 } END { print "held: " held + 0 " kB" }' "/proc/$pid/status"
+    if [ "$status" = 'status: stopped' ]; then left "/proc/$pid/stat"; fi
   fi
   file=/proc/$pid/root/etc/machine-id
   if [ "$tool" = pct ] && [ -f "$file" ] && [ ! -L "$file" ] && read -r machine_id < "$file"; then

@@ -1,5 +1,6 @@
 """A node that does not answer: what was seen of it, and whether a playbook may be planned for it all the same."""
 
+from fleetops.checks.support.not_down import not_down, to_look
 from fleetops.model.errors import Silence, Unreachable
 from fleetops.model.fact import Missing
 from fleetops.model.finding import Observation
@@ -53,7 +54,9 @@ def _objection(observation: Observation, book: Playbook) -> tuple[str, str]:
 
 
 def _not_running(state: GuestState, host: str) -> tuple[str, str]:
-    """A guest that somebody stopped is not started by a recovery."""
+    """A guest that somebody stopped is not started by a recovery; one of which a process lives is not to be started at all."""
+    if alive := not_down(state, host):
+        return alive, to_look(state, host)
     tool = _TOOLS[state.kind]
     verb = "start" if state.status == "stopped" else "status"
     return (

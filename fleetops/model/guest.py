@@ -20,7 +20,8 @@ class GuestState:
             told. An emulator that is still there although its VM counts as stopped is told too.
         machine_id: read through the guest's root on the hypervisor; "" where that could not be read.
         held_bytes: memory that a VM's emulator holds, huge pages included; None where that is not told.
-        left: of a container, its processes in D state; all that are left of it where it counts as stopped.
+        left: of a container, its processes in D state; where it counts as stopped all that are left of it, of a VM its
+            emulator.
     """
 
     kind: str

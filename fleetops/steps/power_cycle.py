@@ -174,7 +174,7 @@ def _await_down(desk: Desk, power: Power, life: Life, ended: str, down_s: float)
             raise StepFailed(
                 f"{node.name} is not proven down {down_s:g} s later: {ended}, and {why}",
                 host=node.hypervisor,
-                hint=f"a person decides; nothing else was changed: fleetops probe {node.name}",
+                hint=f"a person decides, and starts it only once it is down; fleetops probe {node.name} shows what is left of it",
             )
         desk.tell(f"waiting until it is down: {why}")
         desk.wait(_POLL_S)

@@ -31,7 +31,7 @@ from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Observation, Severity
 from fleetops.model.fleet import Guest
 from fleetops.model.gpu import GPUS, Gpus, LostGpu
-from fleetops.model.guest import GUEST, HOST_HOLDERS, TASKS, GuestState, HostHolder, Task
+from fleetops.model.guest import GUEST, HOST_HOLDERS, TASKS, GuestProcess, GuestState, HostHolder, Task
 from fleetops.model.machine import (
     CGROUP,
     HOLDERS,
@@ -143,6 +143,7 @@ FAILING = [
     ("memory-missing", observe(*incident(), facts=WEDGED), CRITICAL, "320 GB are in no process's RSS and in no shared memory (pinned by the driver); dead ranks are still there"),
     ("memory-missing", idle(memory=memory(40)), CRITICAL, "405 GB are in no process's RSS"),
     ("guest-state", observe(on_hypervisor=guest(status="stopped")), CRITICAL, "pve-01 says that guest 174 (lxc) is stopped"),
+    ("guest-state", observe(on_hypervisor=guest(status="stopped", left=(GuestProcess(pid=4, state="D", comm="kvm"),))), CRITICAL, "kvm of it (pid 4) is alive in D state, which no signal ends, and may hold its GPUs: do not start it; a person reboots pve-01"),
     ("guest-locked", observe(on_hypervisor={**guest(lock="backup"), TASKS: (Task(upid="UPID:pve-01:1", type="vzdump", id="174"),)}), WARNING, "guest 174 is locked (backup) on pve-01; running: vzdump UPID:pve-01:1"),
     ("gpu-lost", idle(gpus=LOST), CRITICAL, "device handle for GPU 0000:17:00.0: Unknown Error; 7 others answer; no reset reaches it: a person reboots or power-cycles pve-01"),
     ("gpu-lost", idle(gpus=replace(LOST, gpus=(), listed=3)), CRITICAL, "3 others listed, of which nvidia-smi tells no more"),

@@ -47,5 +47,6 @@ def test_a_kvm_without_a_pid_file_is_found_by_its_id(tools, asked):
         assert state.status == "stopped"
         assert state.init_pid == (kvm.pid if asked == 94181 else None)
         assert (state.held_bytes is not None) == (asked == 94181)
+        assert [one.pid for one in state.left] == ([kvm.pid] if asked == 94181 else [])
     finally:
         kvm.communicate()

@@ -10,7 +10,7 @@ from fleetops.fleet.silent import must_be_recoverable
 from fleetops.model.errors import Unreachable
 from fleetops.model.exit import Exit
 from fleetops.model.fact import Facts, Gap, Missing
-from fleetops.model.guest import GUEST, GuestState
+from fleetops.model.guest import GUEST, GuestProcess, GuestState
 from fleetops.model.machine import SSH_ANSWER, PortAnswer
 from fleetops.playbook.book import Entry, Playbook
 from fleetops.steps import all_steps
@@ -75,6 +75,21 @@ def test_anything_else_is_said_and_not_acted_on(observation, told, hint):
     assert caught.value.message.startswith("node-174 could not be looked at: node-174: nothing; ")
     assert told in caught.value.message
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [("D", "in D state, which no signal ends, and may hold its GPUs: do not start it; a person reboots pve-01"), ("S", "a person ends it on pve-01")],
+)  # fmt: skip
+def test_a_guest_that_outlived_its_stop_is_not_to_be_started(state, told):
+    left = (GuestProcess(pid=4, state=state, comm="kvm"),)
+    stopped = replace(RUNNING, status="stopped", left=left)
+    with pytest.raises(Unreachable) as caught:
+        must_be_recoverable(node("refused", stopped), RECOVER)
+    assert "calls guest 174 stopped, and kvm of it (pid 4) is alive" in caught.value.message
+    assert told in caught.value.message
+    assert "start" not in caught.value.hint
+    assert caught.value.hint.endswith("-p 4")
 
 
 def test_bare_metal_needs_a_person():

@@ -118,7 +118,7 @@ def test_a_lapsed_lock_is_free_to_whoever_asks_unless_a_change_of_its_run_goes_o
     claim = folder.parent / "runs" / "run-1" / "power-cycle-start"
     claim.mkdir(parents=True)
     (claim / "pid").write_text(f"{os.getpid()} {Owner.this_process('run-1').start_ticks}\n")
-    with pytest.raises(Refused, match="still under way on .*: power-cycle-start"):
+    with pytest.raises(Refused, match=r"still under way on .*: power-cycle-start"):
         must_be_free(session, "hypervisor.lock")
 
 
