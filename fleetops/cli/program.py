@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextvars import copy_context
 from functools import cache
 from pathlib import Path
 from typing import NoReturn, Protocol, cast
@@ -107,7 +108,11 @@ def _shared_options() -> _Parser:
 
 
 def run(argv: Sequence[str], world: World) -> Exit:
-    """Run one command line; never lets an exception through."""
+    """Run one command line; never lets an exception through. What it names does not outlive it."""
+    return copy_context().run(_run, argv, world)
+
+
+def _run(argv: Sequence[str], world: World) -> Exit:
     # What follows `--` is a command for other hosts, whose options are its own.
     wants_json = "--json" in (argv[: argv.index("--")] if "--" in argv else argv)
     try:
@@ -115,6 +120,7 @@ def run(argv: Sequence[str], world: World) -> Exit:
             world.stderr.write(build_parser(only="").format_help())
             return Exit.USAGE
         args = build_parser(only=argv[0]).parse_args(_reworded(argv))
+        _name_inventory(args)
         return Exit(args.execute(args, world))
     except FleetopsError as error:
         _report(error, world, wants_json=wants_json)
@@ -143,6 +149,15 @@ def _reworded(argv: Sequence[str]) -> list[str]:
     return [argv[0], *reword(argv[1:])] if reword else list(argv)
 
 
+def _name_inventory(args: argparse.Namespace) -> None:
+    """Whatever is told to be typed goes to the inventory that this command goes to."""
+    option = ["--lab"] if args.lab else ["--inventory", args.inventory] if args.inventory else []
+    if option:
+        from fleetops.render.typed import name_inventory
+
+        name_inventory(option, (one.NAME for one in subcommands() if one.NAME != "lab"))
+
+
 def _defective(error: Exception, world: World, *, wants_json: bool) -> Exit:
     _report(_defect(error), world, wants_json=wants_json)
     return Exit.FAILED
@@ -151,12 +166,13 @@ def _defective(error: Exception, world: World, *, wants_json: bool) -> Exit:
 def _report(error: FleetopsError, world: World, *, wants_json: bool) -> None:
     if wants_json:
         from fleetops.model.jsonable import jsonable
+        from fleetops.render.typed import typed
 
         body = {
             "schema": "fleetops.error/1",
             "error": error.kind,
             "message": error.message,
-            "hint": error.hint,
+            "hint": typed(error.hint),
         }
         extra = {
             "host": error.host,

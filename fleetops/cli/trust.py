@@ -61,6 +61,8 @@ def _trust_all(
     output: "Output",
 ) -> Iterator[tuple[dict[str, Any], Exit]]:
     """An entry and its exit code for every server; a host that fails does not keep the others back."""
+    from fleetops.render.typed import typed
+
     for host in hosts:
         try:
             for entry in _trust(connections, host, args, world, output):
@@ -68,7 +70,7 @@ def _trust_all(
         except FleetopsError as error:
             if len(hosts) == 1 or (isinstance(error, UsageError) and not error.host):
                 raise
-            output.note(f"error: {error.message}" + (f"\n hint: {error.hint}" if error.hint else ""))
+            output.note(f"error: {error.message}" + (f"\n hint: {typed(error.hint)}" if error.hint else ""))
             yield _failure(host.name, error), error.exit_code
 
 

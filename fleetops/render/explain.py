@@ -17,6 +17,7 @@ from fleetops.render.explain_rows import AT, PROSE_WIDTH, check, prose, row, wal
 from fleetops.render.fold import Folded, fold
 from fleetops.render.plain import safe
 from fleetops.render.rows import opposite
+from fleetops.render.typed import typed
 
 SCHEMA, NODES_SCHEMA = "fleetops.explain/1", "fleetops.explain-nodes/1"
 
@@ -152,7 +153,7 @@ def _lost(explanation: Explanation, where: Where, width: int | None) -> Iterator
     )
     if command := _look(why, where):
         yield Text()
-        yield Text(f"  {safe(command)}")
+        yield Text(f"  {safe(typed(command))}")
 
 
 def _look(why: str, where: Where) -> str:
@@ -178,7 +179,7 @@ def _sizes(answers: list[NodeAnswer], width: int | None) -> Iterator[Text]:
     # Without a profile it is each node's own.
     which = ["--profile", *profiles] if len(profiles) == 1 else []
     command = shlex.join(["fleetops", "size", *which, fold_names(host for host, _ in sized)])
-    yield Text(f"  {safe(command)}")
+    yield Text(f"  {safe(typed(command))}")
 
 
 def _size(size: NodeSize, *, several: bool) -> str:
@@ -207,4 +208,4 @@ def _unasked(silence: Folded[tuple[str, str, bool]]) -> Iterator[Text]:
     line.append("not read" if reached else "not asked", style="not bold magenta")
     yield line.append(f"   {safe(error)}", style="not bold")
     if hint:
-        yield Text(f"  {safe(hint)}", style="dim")
+        yield Text(f"  {safe(typed(hint))}", style="dim")

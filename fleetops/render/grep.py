@@ -10,6 +10,7 @@ from rich.text import Text
 from fleetops.model.grep import GrepReport, SourceAnswer, SourceLine
 from fleetops.render.fold import Folded, fold
 from fleetops.render.plain import safe
+from fleetops.render.typed import typed
 
 _MATCH = "bold red"  # as grep's own
 _GAP = 3
@@ -90,7 +91,7 @@ def _unasked(silence: Folded[tuple[str, str, bool]], label_width: int, *, is_fir
     state = "not searched" if reached else "not asked"
     yield row.append(state, style="not bold magenta").append(f"   {safe(error)}", style="not bold")
     if hint:
-        yield Text(f"  {safe(hint)}", style="dim")
+        yield Text(f"  {safe(typed(hint))}", style="dim")
 
 
 def _engine(answer: SourceAnswer) -> str:

@@ -24,6 +24,7 @@ from fleetops.render.plain import safe
 from fleetops.render.proofs import proofs_json, show_proofs, show_waived
 from fleetops.render.rows import opposite
 from fleetops.render.table import columns
+from fleetops.render.typed import typed
 
 _STATUS_STYLE = {"done": "green", "skipped": "dim", "failed": "bold red", "refused": "bold yellow"}
 _LEAST_DETAIL = 30
@@ -204,7 +205,7 @@ def show_result(output: Output, result: Result) -> None:
         style = _STATUS_STYLE.get(result.status, "bold red")
         output.lines(_conclusion(result, style, output.width if output.is_terminal else None))
         if result.hint:
-            output.show(f"  {safe(result.hint)}")
+            output.show(f"  {safe(typed(result.hint))}")
     output.show(f"  run {result.run_id}   evidence and journal in {result.evidence}")
 
 

@@ -10,6 +10,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from fleetops.render.plain import safe
+from fleetops.render.typed import typed_json
 
 __all__ = ["Output", "safe"]
 
@@ -82,7 +83,7 @@ class Output:
 
     def json(self, body: Mapping[str, Any]) -> None:
         """Print one JSON object. A byte that is no character is spelled out, as it is for a person."""
-        text = json.dumps(body, ensure_ascii=False, default=str)
+        text = json.dumps(typed_json(body), ensure_ascii=False, default=str)
         self._stdout.write(_UNDECODABLE.sub(lambda byte: "\\" + safe(byte.group()), text) + "\n")
 
     def note(self, text: str) -> None:

@@ -2,6 +2,8 @@
 
 import re
 
+from fleetops.render.typed import typed
+
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
@@ -25,5 +27,5 @@ def error_lines(message: str, hint: str, *, colour: bool) -> str:
     red, dim, off = ("\x1b[1;31m", "\x1b[2m", "\x1b[0m") if colour else ("", "", "")
     lines = f"{red}error:{off} {safe(message)}\n"
     if hint:
-        lines += f"{dim} hint:{off} {safe(hint)}\n"
+        lines += f"{dim} hint:{off} {safe(typed(hint))}\n"
     return lines

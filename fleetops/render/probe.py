@@ -17,6 +17,7 @@ from fleetops.render.duration import show_duration
 from fleetops.render.plain import safe
 from fleetops.render.probe_rows import probe_rows
 from fleetops.render.rows import Row, lay_out, opposite
+from fleetops.render.typed import typed
 
 SCHEMA = "fleetops.probe/1"
 
@@ -145,7 +146,7 @@ def _body(group: Sequence[Report], width: int) -> list[Text]:
     lines = [Text(), *lay_out(rows, width)] if rows else []
     commands = list(dict.fromkeys(_next_commands(group)))
     return (
-        [*lines, Text(), *(Text(f"  {safe(command)}", style="bold") for command in commands)]
+        [*lines, Text(), *(Text(f"  {safe(typed(command))}", style="bold") for command in commands)]
         if commands
         else lines
     )

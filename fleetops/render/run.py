@@ -10,6 +10,7 @@ from fleetops.model.errors import FleetopsError
 from fleetops.model.run import RunReport
 from fleetops.render.fold import fold
 from fleetops.render.plain import safe
+from fleetops.render.typed import typed
 
 _GAP = "   "
 _STDERR = "2> "
@@ -60,7 +61,7 @@ def run_screen(report: RunReport, command: Command) -> Iterator[Text | str]:
         yield header.append(kind, style="bold magenta")
         yield Text(f"  {safe(message)}")
         if hint:
-            yield Text(f"  {safe(hint)}", style="dim")
+            yield Text(f"  {safe(typed(hint))}", style="dim")
 
 
 def _answer(outcome: Outcome) -> Answer:

@@ -14,6 +14,7 @@ from fleetops.render.arithmetic import arithmetic, lines_json
 from fleetops.render.explain_rows import PROSE_WIDTH, prose, row
 from fleetops.render.plain import safe
 from fleetops.render.rows import opposite
+from fleetops.render.typed import typed
 
 SCHEMA, SEVERAL_SCHEMA = "fleetops.size/1", "fleetops.sizes/1"
 _WORDS = {
@@ -83,7 +84,7 @@ def _block(sizing: Sizing, width: int | None) -> Iterator[Text]:
             .append(f"   {safe(sizing.error)}", style="not bold")
         )
         if sizing.hint:
-            yield Text(f"  {safe(sizing.hint)}", style="dim")
+            yield Text(f"  {safe(typed(sizing.hint))}", style="dim")
         return
     yield _headline(sizing, width)
     for block in (list(_told(sizing, width)), list(_table(sizing.budget)), list(_conclusion(sizing, width))):
@@ -216,7 +217,7 @@ def _conclusion(sizing: Sizing, width: int | None) -> Iterator[Text]:
     _, style = _WORDS[sizing.verdict]
     yield from prose(_verdict(sizing), 2, width, style=style)
     if sizing.next:
-        yield Text(f"  {safe(sizing.next)}")
+        yield Text(f"  {safe(typed(sizing.next))}")
 
 
 def _verdict(sizing: Sizing) -> str:

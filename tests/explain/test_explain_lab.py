@@ -35,7 +35,7 @@ def test_a_person_reads_what_the_number_comes_to(fleetops: CommandLine) -> None:
     assert first.startswith("hicache_size    GB per rank    proven")
     assert first.endswith("on node-174")
     assert sentence.startswith("  48 means 384 GB on this node (8 ranks, ")
-    assert command == "  fleetops size --profile hicache48 node-174"
+    assert command == f"  {fleetops.typed('size', '--profile', 'hicache48', 'node-174')}"
 
 
 def test_a_flag_that_is_not_there(fleetops: CommandLine) -> None:

@@ -80,7 +80,7 @@ def test_a_service_whose_ranks_are_dead_is_not_asked(neighbour: BrokenNode, flee
     ran = fleetops("measure", NODE)
     assert ran.status == 3
     assert "would not answer: some of its processes are dead" in ran.stderr
-    assert f"fleetops recover {NODE} --dry-run" in ran.stderr
+    assert fleetops.typed("recover", NODE, "--dry-run") in ran.stderr
 
 
 def test_a_launch_that_measures_records_rates_and_delays_and_compares_no_other_load(

@@ -36,7 +36,7 @@ def test_the_screen_names_the_flag_and_the_next_command(lab: Lab, fleetops: Comm
     assert ", wedged " in lines[0]
     assert "guest 174 (lxc) on pve-01, running" in lines[0]
     assert any("hicache-size 300 (profile: 48)" in line for line in lines)
-    assert lines[-1] == "  fleetops recover node-174 --dry-run"
+    assert lines[-1] == f"  {fleetops.typed('recover', 'node-174', '--dry-run')}"
 
 
 def test_gpu_memory_that_only_a_reset_frees(lab: Lab, fleetops: CommandLine) -> None:

@@ -367,3 +367,14 @@ def test_a_defect_is_kept_in_a_file_and_not_shown(desk: Desk, monkeypatch: pytes
     assert "a defect in fleetops itself: RuntimeError: unforeseen" in said.stderr
     (kept,) = desk.folder.glob("fleetops-defect-*.txt")
     assert "unforeseen" in kept.read_text()
+
+
+@pytest.mark.parametrize("command", ["probe", "recover"])
+def test_what_is_told_to_be_typed_goes_to_the_inventory_that_was_named(fleet: Desk, command: str) -> None:
+    path = str(fleet.folder / "inventory")
+    where = ("--inventory", path)
+    told = f"`fleetops inventory --inventory {path} list` shows all hosts"
+    assert told in fleet.call(command, "nobody", *where).stderr
+    assert fleet.call(command, "nobody", *where, "--json").error["hint"] == told
+    # What one command named is nothing to the next one of the same process, as with fab.
+    assert "`fleetops inventory list` shows all hosts" in fleet.call(command, "nobody").stderr

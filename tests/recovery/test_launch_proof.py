@@ -91,7 +91,7 @@ def test_a_recovery_whose_relaunch_is_refused_leaves_the_node_clean_with_the_com
     assert all(row["ok"] for row in result["reclaimed"])
     assert ARITHMETIC in result["why"]
     assert "48 fits" in result["why"]
-    assert "fleetops launch --profile hicache300 node-174" in result["hint"]
+    assert fleet.fleetops.typed("launch", "--profile", "hicache300", "node-174") in result["hint"]
     after = fleet.look()
     assert after.services == ()
     assert after.node_facts.readings["memory"].available_bytes > 440e9

@@ -20,7 +20,7 @@ def test_the_incidents_profile_does_not_fit_and_the_node_itself_shows_why(
     wanted = {
         "host": "node-174", "profile": "hicache300", "ranks": 8, "unit": "GB", "scope": "per-rank", "fits": 48,
         "asked": 300, "asked_total_bytes": 2400 * 10**9, "verdict": "does-not-fit", "bytes_per_token": 70272,
-        "next": "fleetops size --profile hicache300 --set hicache_size=48 node-174",
+        "next": fleetops.typed("size", "--profile", "hicache300", "--set", "hicache_size=48", "node-174"),
     }  # fmt: skip
     assert {key: body[key] for key in wanted} == wanted
     assert body["proof"].startswith("proven: srt/mem_cache/memory_pool_host.py:")
@@ -33,7 +33,7 @@ def test_without_nodes_it_is_those_that_name_the_profile(fleetops: CommandLine) 
     lines = sized.stdout.splitlines()
     assert "SGLang 0.5.9 on node-174, profile hicache48" in lines[0]
     assert "8 x 48 GB = 384 GB of 445 GB available; it fits" in lines[-2]
-    assert lines[-1] == "  fleetops launch --profile hicache48 node-174"
+    assert lines[-1] == f"  {fleetops.typed('launch', '--profile', 'hicache48', 'node-174')}"
 
 
 def test_a_node_on_which_the_service_has_wedged_is_sized_as_it_will_be_when_clean(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -35,6 +36,10 @@ class CommandLine:
 
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "fleetops", *words[:1], "--inventory", str(self.inventory), *words[1:]]
+
+    def typed(self, *words: str) -> str:
+        """The same as fleetops tells it to a person: with the inventory that its own command named."""
+        return shlex.join(["fleetops", *self.argv(*words)[3:]])
 
     def __call__(self, *words: str, stdin: str = "", timeout: float = 150) -> Ran:
         done = subprocess.run(
