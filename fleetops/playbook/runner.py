@@ -16,6 +16,7 @@ from fleetops.playbook.plan import NO_SIGNAL, guards_of, is_out_of_reach
 from fleetops.steps import all_steps
 from fleetops.steps.support.agreed import started_again
 from fleetops.steps.support.base import Skip, Step
+from fleetops.steps.support.interrupted import LEFT_BEHIND, LeftBehind
 from fleetops.steps.support.launching import Started
 from fleetops.steps.support.reclaim import missing_facts, reclaim_rows, told
 
@@ -55,9 +56,17 @@ class Runner:
         except FleetopsError as error:
             return "failed", error
         except KeyboardInterrupt:
-            again = f"fleetops probe {node}, then the same command again: it reads the facts anew"
-            return "interrupted", FleetopsError("interrupted by the operator", hint=again)
+            return "interrupted", self._interrupted(node)
         return "done", None
+
+    def _interrupted(self, node: str) -> FleetopsError:
+        """What is left behind is said, and what to type then."""
+        left = self.desk.memo.get(LEFT_BEHIND)
+        if isinstance(left, LeftBehind):
+            return FleetopsError(f"interrupted by the operator: {left.what}", hint=left.to_type)
+        nothing = "" if self.desk.changes else ": nothing was changed"
+        again = f"fleetops probe {node}, then the same command again: it reads the facts anew"
+        return FleetopsError(f"interrupted by the operator{nothing}", hint=again)
 
     def _hint(self, failure: FleetopsError) -> str:
         """What goes on without us is said first."""
@@ -257,8 +266,9 @@ class Runner:
         )
 
     def _last_rows(self, status: str) -> tuple[ReclaimRow, ...]:
-        """A run that stopped after its first change still shows what it has healed and what not."""
-        return self._rows() if status != "done" and self.desk.changes else ()
+        """A run that stopped after its first change still shows what it has healed and what not, where that can be seen."""
+        rows = self._rows() if status != "done" and self.desk.changes else ()
+        return rows if any(row.ok is not None for row in rows) else ()
 
 
 @contextmanager

@@ -21,7 +21,8 @@ from fleetops.platforms.support.reset_call import units_of
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
 from fleetops.steps.support.comeback import Life, await_back, life_of, outlived
 from fleetops.steps.support.coming_up import stop_again
-from fleetops.steps.support.detached import detached, follow, must_be_submitted
+from fleetops.steps.support.detached import Detached, detached, follow, must_be_submitted
+from fleetops.steps.support.interrupted import leave_starting, leave_stopping, to_type, typed
 from fleetops.steps.support.resetting import described, is_as_before, judge_reset, wait_until_clean
 from fleetops.steps.support.strangers import others_inside
 
@@ -54,7 +55,7 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
     told = f", GPUs reset on {stop.host}" if between else ""
     return replace(
         planned,
-        detail=f"{_typed(stop)}, proven down{told}, {_typed(start)} (may take {start.command.deadline_s:.0f} s)",
+        detail=f"{typed(stop)}, proven down{told}, {typed(start)} (may take {start.command.deadline_s:.0f} s)",
         blocked=others_inside(situation),
         guard="attribution",
         actions=(stop, *between, start),
@@ -70,23 +71,23 @@ def run(desk: Desk, options: Options) -> str:
     if stranger := others_inside(situation):
         raise Refused(stranger, guard="attribution", host=situation.node_name)
     life = life_of(desk, observation)
+    stop = detached(power.stop(observation), situation.run_id, "power-cycle-stop")
     try:
-        _stop(desk, power, observation, life, options.seconds("down"))
+        _stop(desk, power, life, stop, options.seconds("down"))
     except KeyboardInterrupt:
-        desk.tell(
-            f"{situation.node_name} is being stopped and is not started again: {_to_type(power, observation)}"
-        )
+        leave_stopping(desk, power, observation, life, stop)
         raise
-    failure: FleetopsError | None = None
     try:
-        _reset_between(desk, platform, power, options.seconds("settle"))
-    except FleetopsError as error:
-        failure = error
-    except BaseException:
-        _submit_start(desk, power, observation)
+        failure = _reset_failure(desk, platform, power, options.seconds("settle"))
+        not_reset = _start(desk, power, observation)
+        await_back(desk, observation, life, options.seconds("back"))
+    except FleetopsError:
         raise
-    not_reset = _start(desk, power, observation)
-    await_back(desk, observation, life, options.seconds("back"))
+    except BaseException:
+        # Where it was submitted before, this changes nothing.
+        _submit_start(desk, power, observation)
+        leave_starting(desk, power, observation)
+        raise
     came = stop_again(desk)
     if failure:
         raise StepFailed(
@@ -101,15 +102,6 @@ def run(desk: Desk, options: Options) -> str:
     return (
         f"stopped, proven down, started, and back{f'; the service it started itself: {came}' if came else ''}"
     )
-
-
-def _typed(action: Action) -> str:
-    return " ".join(action.command.argv)
-
-
-def _to_type(power: Power, observation: Observation) -> str:
-    start = power.start(observation)
-    return f"fleetops run {start.host} -- {_typed(start)}"
 
 
 def _power_of(platform: Platform, observation: Observation) -> Power:
@@ -136,33 +128,34 @@ def _resets(platform: Platform, power: Power, observation: Observation) -> tuple
     return (platform.reset(observation, together),)
 
 
-def _stop(desk: Desk, power: Power, before: Observation, life: Life, down_s: float) -> None:
+def _stop(desk: Desk, power: Power, life: Life, change: Detached, down_s: float) -> None:
+    before = desk.situation.observation
     action = power.stop(before)
-    change = detached(action, desk.situation.run_id, "power-cycle-stop")
-    desk.tell(f"{_typed(action)} on {action.host}")
+    desk.tell(f"looking once more before {typed(action)} on {action.host}")
     must_be_submitted(desk.change(change.action), action.host)
+    desk.tell(f"{typed(action)} on {action.host}")
     outcome = follow(desk, change)
     desk.keep("stop.txt", outcome.stdout + outcome.stderr)
     if locked := _LOCKED.search(outcome.stdout + outcome.stderr):
         raise Refused(
-            f"{_typed(action)} on {action.host} was refused by Proxmox, nothing is changed: {locked[0]}",
+            f"{typed(action)} on {action.host} was refused by Proxmox, nothing is changed: {locked[0]}",
             guard="proxmox-lock",
             host=action.host,
             hint=f"fleetops probe {before.node.name} shows the task that holds the lock; it is never broken",
         )
     if outcome.timed_out:
-        desk.tell(f"{_typed(action)} did not end in {change.limit_s:g} s and was ended")
+        desk.tell(f"{typed(action)} did not end in {change.limit_s:g} s and was ended")
     _await_down(desk, power, life, _how_it_ended(outcome, action, change.limit_s), down_s)
 
 
 def _how_it_ended(outcome: Outcome, action: Action, limit_s: float) -> str:
     if outcome.timed_out:
-        return f"{_typed(action)} did not end in {limit_s:g} s"
+        return f"{typed(action)} did not end in {limit_s:g} s"
     if outcome.ok:
-        return f"{_typed(action)} ended with success"
+        return f"{typed(action)} ended with success"
     if outcome.status is None:
-        return f"what became of {_typed(action)} is not known"
-    return f"{_typed(action)} ended with status {outcome.status}: {outcome.said}"
+        return f"what became of {typed(action)} is not known"
+    return f"{typed(action)} ended with status {outcome.status}: {outcome.said}"
 
 
 def _await_down(desk: Desk, power: Power, life: Life, ended: str, down_s: float) -> None:
@@ -180,6 +173,15 @@ def _await_down(desk: Desk, power: Power, life: Life, ended: str, down_s: float)
         desk.wait(_POLL_S)
 
 
+def _reset_failure(desk: Desk, platform: Platform, power: Power, settle_s: float) -> FleetopsError | None:
+    """Why the reset in between did not succeed; the guest is started all the same."""
+    try:
+        _reset_between(desk, platform, power, settle_s)
+    except FleetopsError as error:
+        return error
+    return None
+
+
 def _reset_between(desk: Desk, platform: Platform, power: Power, settle_s: float) -> None:
     """The facts are those of the container that is down: nobody of it holds a GPU any more."""
     now = desk.situation.observation
@@ -193,14 +195,19 @@ def _reset_between(desk: Desk, platform: Platform, power: Power, settle_s: float
 
 def _submit_start(desk: Desk, power: Power, before: Observation) -> None:
     """It puts back what the stop took away, so no guard holds it back."""
-    change = detached(power.start(before), desk.situation.run_id, "power-cycle-start")
-    must_be_submitted(desk.restore(change.action), change.action.host)
+    action = power.start(before)
+    change = detached(action, desk.situation.run_id, "power-cycle-start")
+    try:
+        must_be_submitted(desk.restore(change.action), action.host)
+    except FleetopsError as error:
+        why = f"{before.node.name} is stopped and could not be started: {error.message}"
+        raise StepFailed(why, host=action.host, hint=to_type(action)) from error
 
 
 def _start(desk: Desk, power: Power, before: Observation) -> str:
     """Start it, as long as that may take; the warnings that say a device was not reset."""
     action = power.start(before)
-    desk.tell(f"{_typed(action)} on {action.host}, may take {action.command.deadline_s:.0f} s")
+    desk.tell(f"{typed(action)} on {action.host}, may take {action.command.deadline_s:.0f} s")
     _submit_start(desk, power, before)
     outcome = follow(desk, detached(action, desk.situation.run_id, "power-cycle-start"))
     words = outcome.stdout + outcome.stderr
@@ -210,7 +217,7 @@ def _start(desk: Desk, power: Power, before: Observation) -> str:
             f"{before.node.name} is stopped and could not be started: "
             f"{_how_it_ended(outcome, action, action.command.deadline_s)}",
             host=action.host,
-            hint=_to_type(power, before),
+            hint=to_type(action),
         )
     return ", ".join(dict.fromkeys(_NOT_RESET.findall(words)))
 

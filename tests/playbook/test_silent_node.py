@@ -21,6 +21,7 @@ from fleetops.playbook.journal import Journal
 from fleetops.playbook.plan import NO_SIGNAL, make_plan
 from fleetops.playbook.runner import Runner
 from fleetops.steps.support.base import Situation, Step
+from fleetops.steps.support.interrupted import LEFT_BEHIND, LeftBehind
 from fleetops.store.database import Store
 
 MUTE = Missing(Gap.UNREACHABLE, "node-174: it sent no SSH banner", reason="no-banner")
@@ -65,6 +66,7 @@ class World:
 
     answers: bool = False
     fails: bool = False
+    interrupts: str = ""
     looks: int = 0
     back_after: int = 1_000_000
     ran: list[tuple[str, str]] = field(default_factory=list)
@@ -81,7 +83,13 @@ class World:
         return back() if self.answers else silent()
 
     def cycle(self, desk, options):
+        if self.interrupts == "before":
+            raise KeyboardInterrupt
         desk.change(Action(host="pve-01", command=CYCLE, why="stop"))
+        if self.interrupts == "after":
+            self.answers, self.looks = False, 0
+            desk.memo[LEFT_BEHIND] = LeftBehind("node-174 is started again", "fleetops probe node-174")
+            raise KeyboardInterrupt
         if self.fails:
             raise StepFailed("it did not come back")
         return "cycled"
@@ -199,6 +207,21 @@ def test_a_power_cycle_that_fails_ends_the_run_and_gives_the_lock_back(world, ru
     result = run()
     assert (result.status, result.why) == ("failed", "it did not come back")
     assert world.ran[-1] == ("pve-01", "fleetops-unlock")
+
+
+def test_who_interrupts_before_the_first_change_is_told_that_nothing_was_changed(world, run):
+    world.interrupts = "before"
+    result = run()
+    assert (result.status, result.why) == ("interrupted", "interrupted by the operator: nothing was changed")
+    assert result.hint.endswith("it reads the facts anew")
+
+
+def test_who_interrupts_after_it_is_told_what_goes_on_and_sees_no_table_of_unknowns(world, run):
+    world.interrupts = "after"
+    result = run()
+    assert result.why == "interrupted by the operator: node-174 is started again"
+    assert result.hint == "fleetops probe node-174"
+    assert result.reclaimed == ()
 
 
 def test_the_kernel_log_of_a_silent_vm_is_kept_before_its_power_goes(world):

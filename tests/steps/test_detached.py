@@ -13,10 +13,12 @@ from fleetops.model.errors import StepFailed, Unreachable
 from fleetops.model.plan import Action
 from fleetops.playbook import lock, runner
 from fleetops.steps.support.detached import (
+    ABSENT,
     HYPERVISOR_LOCK,
     detached,
     follow,
     must_be_submitted,
+    state_of,
     under_way,
     watch,
 )
@@ -85,6 +87,14 @@ def test_submitting_it_again_does_nothing(host):
         assert (outcome.status, outcome.stderr) == (0, said)
     follow(host, submitted)
     assert (host.folder / "calls").read_text() == "once\n"
+
+
+def test_what_was_not_submitted_is_told_from_what_was_lost(host):
+    submitted = change("true")
+    assert state_of(host, "pve-02", submitted.claim) == ABSENT
+    host.run(submitted.action.command)
+    follow(host, submitted)
+    assert state_of(host, "pve-02", submitted.claim) == "ended 0"
 
 
 def test_a_run_that_has_lost_its_lock_changes_nothing(host):

@@ -1,5 +1,6 @@
 """Rung 4: nothing is believed that a tool says; what is down comes up again, and is the same machine with a new life."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -35,6 +36,7 @@ from fleetops.model.machine import HOLDERS, IDENTITY
 from fleetops.model.plan import Action
 from fleetops.steps.power_cycle import STEP, WHILE_DOWN, plan
 from fleetops.steps.support.base import Situation, Skip
+from fleetops.steps.support.interrupted import LEFT_BEHIND, LeftBehind
 
 GUEST_174 = GuestState(
     kind="lxc", id=174, status="running", config={"hostname": "node-174"}, init_pid=9, machine_id=MACHINE_ID
@@ -79,6 +81,8 @@ class World:
         self.kept: dict[str, str] = {}
         self.told: list[str] = []
         self.time = 0.0
+        self.memo: dict[str, LeftBehind] = {}
+        self.interrupts = ""
         self.situation = situation(up)
 
     def look(self) -> Situation:
@@ -91,14 +95,20 @@ class World:
             there = self.phase == "up" or (self.phase == "down" and self.lives)
             return Outcome(status=0, stdout=f"777 {self.lives or 'S'}\n" if there else "")
         name = command.argv[4].rpartition("-")[2]
+        if not any(done.split()[1] == name for done in self.done):
+            return Outcome(status=0, stdout="absent\n")
         answer = self.answers[name] or Outcome(status=0)
         state = "running" if answer.status is None else f"ended {answer.status}"
         return Outcome(status=0, stdout=f"{state}\n{answer.stdout}", stderr=answer.stderr)
 
     def change(self, action: Action) -> Outcome:
         assert action.command.argv[3] == "fleetops-submit"
+        if self.interrupts == "before the stop":
+            raise KeyboardInterrupt
         self.done.append(" ".join(action.command.argv[10:]))
         self.phase = "down"
+        if self.interrupts == "with the stop":
+            raise KeyboardInterrupt
         return Outcome(status=0)
 
     def change_while_down(self, action: Action, guards: tuple[str, ...]) -> Outcome:
@@ -121,6 +131,8 @@ class World:
         self.told.append(text)
 
     def wait(self, seconds: float) -> None:
+        if self.interrupts == "a wait":
+            raise KeyboardInterrupt
         self.time += seconds
 
     def now(self) -> float:
@@ -133,6 +145,7 @@ def run(world: World) -> str:
 
 STOPPED_174 = replace(GUEST_174, status="stopped", init_pid=None, machine_id="")
 STOPPED_181 = replace(GUEST_181, status="stopped", init_pid=None, held_bytes=None)
+LIES = vm(beside={GUEST: replace(GUEST_181, status="stopped")})
 ALL_GPUS = ",".join(f"GPU-{number}" for number in range(8))
 
 
@@ -177,7 +190,7 @@ def test_a_silent_node_is_known_by_what_was_recorded_of_it():
     ("fields", "told"),
     [
         (
-            {"down": vm(beside={GUEST: replace(GUEST_181, status="stopped")})},
+            {"down": LIES},
             r"node-181 is not proven down 120 s later: qm stop 181 ended with success, and kvm is still there \(pid 5120\)",
         ),
         ({"lives": "D"}, "its process 5120 on pve-02 is still there in D state, which no signal ends"),
@@ -258,6 +271,57 @@ def test_an_operator_who_interrupts_leaves_no_stopped_container_behind():
     with pytest.raises(KeyboardInterrupt):
         run(world)
     assert world.done[-1] == "pct start 174"
+    left = world.memo[LEFT_BEHIND]
+    assert left.what == "node-174 is started again: pct start 174 goes on on pve-01, and is not waited for"
+    assert left.to_type.startswith("fleetops probe node-174 shows when it is back")
+
+
+def test_one_who_interrupts_its_start_is_told_that_it_goes_on():
+    world = of_container(start=Outcome(status=None))
+    world.interrupts = "a wait"
+    with pytest.raises(KeyboardInterrupt):
+        run(world)
+    assert world.done[-1] == "pct start 174"
+    assert "pct start 174 goes on on pve-01" in world.memo[LEFT_BEHIND].what
+
+
+@pytest.mark.parametrize(
+    ("when", "fields", "what", "to_type"),
+    [
+        ("with the stop", {}, "node-181 is stopped, and is not started again", "fleetops run pve-02 -- qm start 181"),
+        ("a wait", {"stop": Outcome(status=None)}, "qm stop 181 goes on on pve-02, for 120 s at most, and node-181 is not", "fleetops probe node-181 shows"),
+        ("a wait", {"down": LIES}, r"node-181 is not proven down, and is not started again: kvm is still there", "fleetops probe node-181 shows"),
+        ("a wait", {"lives": "D"}, "not proven down, .* its process 5120 on pve-02 is still there in D state", "only once it is down: fleetops run"),
+    ],
+    ids=["it is down", "it goes on", "kvm lives", "an old process lives"],
+)  # fmt: skip
+def test_one_who_interrupts_the_stop_is_told_how_it_stands(when, fields, what, to_type):
+    world = of_vm(**fields)
+    world.interrupts = when
+    with pytest.raises(KeyboardInterrupt):
+        run(world)
+    assert world.done == ["qm stop 181"]
+    assert re.search(what, world.memo[LEFT_BEHIND].what)
+    assert to_type in world.memo[LEFT_BEHIND].to_type
+
+
+def test_of_a_stop_that_was_never_begun_nothing_is_said():
+    world = of_container()
+    world.interrupts = "before the stop"
+    with pytest.raises(KeyboardInterrupt):
+        run(world)
+    assert (world.done, world.memo) == ([], {})
+    assert "pct stop 174 on pve-01" not in world.told
+
+
+def test_a_start_that_is_not_taken_says_how_to_start_it():
+    world = of_container()
+    world.restore = lambda action: Outcome(status=77, stderr="the lock of run-1 is not its own any more\n")
+    with pytest.raises(
+        StepFailed, match="node-174 is stopped and could not be started: pve-01 did not take"
+    ) as failed:
+        run(world)
+    assert failed.value.hint == "fleetops run pve-01 -- pct start 174"
 
 
 def test_a_guest_that_cannot_be_started_is_said_to_be_stopped():

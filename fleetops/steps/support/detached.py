@@ -21,6 +21,7 @@ _POLL_S = 1.0
 # How much later than its own deadline its end may show: TERM, KILL, and a poll.
 _LATE_S = 30.0
 _TIMED_OUT = 124
+ABSENT, RUNNING = "absent", "running"
 _LOCK_LOST = 77
 
 _WORK = (
@@ -55,12 +56,13 @@ while [ ! -s "$claim/pid" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); slee
 [ -s "$claim/pid" ] || { echo 'it did not begin' >&2; exit 1; }
 """
 
-# $1 claim. First line `ended STATUS`, `running`, or `lost`: its process is gone and left no status (the host was restarted,
+# $1 claim. First line `absent` where nothing was submitted, `ended STATUS`, `running`, or `lost`: its process is gone and left no status (the host was restarted,
 # or somebody ended it). Then what it printed.
 _WATCH = (
     START_OF
     + r"""
 state=lost
+[ -d "$1" ] || state=absent
 if read -r pid ticks 2>/dev/null < "$1/pid"; then
     stat=$(cat "/proc/$pid/stat" 2>/dev/null)
     # A zombie has ended: who should reap it may be slow.
@@ -143,10 +145,18 @@ def _look(desk: Desk, host: str, claim: str) -> Outcome | None:
         desk.tell(f"{error.message}: asking again how the change fares")
         return None
     state, _, stdout = outcome.stdout.partition("\n")
-    if not outcome.ok or state == "running":
+    if not outcome.ok or state == RUNNING:
         return None
     status = int(state.removeprefix("ended ")) if state.startswith("ended ") else None
     return Outcome(status=status, stdout=stdout, stderr=outcome.stderr, timed_out=status == _TIMED_OUT)
+
+
+def state_of(desk: Desk, host: str, claim: str) -> str:
+    """How a change stands now: `absent`, `running`, `lost`, or `ended STATUS`. Raises StepFailed where nobody can tell."""
+    outcome = desk.ask(host, watch(claim))
+    if not outcome.ok:
+        raise StepFailed(f"how the change fares could not be asked: {outcome.said}", host=host)
+    return outcome.stdout.partition("\n")[0]
 
 
 def watch(claim: str) -> Command:
