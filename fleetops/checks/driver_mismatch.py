@@ -17,6 +17,7 @@ def judge(observation: Observation) -> list[Finding]:
             Severity.CRITICAL,
             "driver mismatch",
             f"on {host}: {gap.why}; no reset helps: a person reloads the module, or installs the library of its release",
+            person=f"bring the driver's library and module on {host} to one release",
         )
         for host, gap in gaps(observation, DRIVER_MISMATCH)
     ]

@@ -31,6 +31,7 @@ def judge(observation: Observation) -> list[Finding]:
             f"{counted(len(gpus.lost), 'GPU')} lost",
             f"{said}; {_others(gpus)}; {next_is}",
             command="recover --dry-run" if in_vm else "",
+            person="" if in_vm else f"reboot or power-cycle {machine}",
         )
     ]
 

@@ -26,6 +26,7 @@ def judge(observation: Observation) -> list[Finding]:
             "GPU wants a reboot",
             f"the driver asks to reboot the machine that it runs on ({machine}): "
             f"{listed(f'GPU {gpu.index}' for gpu in wanting)}; a person does this",
+            person=f"reboot {machine}",
         )
     ]
 

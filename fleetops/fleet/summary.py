@@ -1,5 +1,6 @@
 """What a node's facts add up to: where its memory is, who holds its GPUs, what is left of its ranks. Pure."""
 
+from fleetops.checks.support.another import another
 from fleetops.engines import engine
 from fleetops.engines.attribution import attribute
 from fleetops.engines.condition import Condition, condition
@@ -19,7 +20,9 @@ from fleetops.model.report import (
     Summary,
     Verdict,
 )
+from fleetops.model.supervisor import SUPERVISORS, Supervisor
 from fleetops.model.units import MB, MIB
+from fleetops.steps.support.waiting import waiting
 
 # An idle driver's own use differs a little from one minute to the next.
 GPU_NOISE_BYTES = 256 * MIB
@@ -42,6 +45,7 @@ def summarise(observation: Observation, answer: PortUse | None = None) -> Summar
         ranks=ranks,
         port=port,
         leftovers=leftovers,
+        supervisors=supervisors_seen(observation),
     )
 
 
@@ -54,14 +58,18 @@ def verdict(
     leftovers: Leftovers | None,
 ) -> Verdict:
     """The one word. Without the process table nothing can be said; what is missing never counts as well."""
+    if another(observation):
+        return Verdict.ANOTHER
     if ranks is None:
         return Verdict.UNKNOWN
-    if observation.services:
-        conditions = {condition(service) for service in observation.services}
-        if conditions & {Condition.WEDGED, Condition.ORPHANED}:
-            return Verdict.WEDGED
+    conditions = {condition(service) for service in observation.services}
+    if conditions & {Condition.WEDGED, Condition.ORPHANED}:
+        return Verdict.WEDGED
+    if gpus and gpus.lost:
+        return Verdict.GPU_LOST
+    if conditions:
         return Verdict.STARTING if Condition.STARTING in conditions else _verdict_of_port(port)
-    if gpus is None or leftovers is None:
+    if gpus is None or gpus.unread or leftovers is None:
         return Verdict.UNKNOWN
     dirty = gpus.ownerless or gpus.actions or gpus.failing or leftovers.count
     return Verdict.UNCLEAN if dirty or (port is not None and port.listens) else Verdict.IDLE
@@ -155,6 +163,8 @@ def gpu_use(observation: Observation) -> GpuUse | None:
             if gpu.failing
         },
         problems=gpus.problems,
+        lost=len(gpus.lost),
+        unread=not gpus.tells_memory,
     )
 
 
@@ -247,6 +257,14 @@ def port_use(observation: Observation) -> PortUse | None:
     by_pid = {process.pid: process for process in table or ()}
     owners = dict.fromkeys(pid for listener in here for pid in listener.owners if pid in by_pid)
     return PortUse(port=ports[0], listens=bool(here), owners=tuple(by_pid[pid] for pid in owners))
+
+
+def supervisors_seen(observation: Observation) -> tuple[Supervisor, ...]:
+    """What would start the service again if it were only killed: what keeps a living one, and what waits to."""
+    if observation.node_facts.value(SUPERVISORS) is None:
+        return ()
+    profile = observation.profile
+    return (*attribute(observation).supervisors, *(waiting(observation, profile) if profile else ()))
 
 
 def leftover_use(observation: Observation) -> Leftovers | None:

@@ -34,7 +34,7 @@ class Finding:
         check: the name of the check that drew it; playbooks name it in `when`.
         subject: what it is about, in few words (`ranks dead`).
         evidence: the facts that show it, for a person.
-        next: the command to type next, "" where there is none.
+        next: the command to type next, "" where there is none; where only a person can go on, what he does first.
     """
 
     host: str

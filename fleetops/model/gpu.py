@@ -72,6 +72,11 @@ class Gpus:
     listed: int = 0
 
     @property
+    def tells_memory(self) -> bool:
+        """Whether what every reported GPU holds could be read; of no GPU nothing could."""
+        return bool(self.gpus) and not any("memory" in field for gpu in self.gpus for field, _ in gpu.failing)
+
+    @property
     def model(self) -> str:
         """What its GPUs are called, each name once."""
         return ", ".join(dict.fromkeys(gpu.name for gpu in self.gpus))

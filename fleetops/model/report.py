@@ -7,6 +7,7 @@ from typing import Literal
 from fleetops.model.finding import Finding, Observation
 from fleetops.model.fleet import Node
 from fleetops.model.machine import Process
+from fleetops.model.supervisor import Supervisor
 
 
 class Verdict(Enum):
@@ -16,6 +17,8 @@ class Verdict(Enum):
     STARTING = "starting"
     SILENT = "not answering"
     WEDGED = "wedged"
+    GPU_LOST = "GPU lost"
+    ANOTHER = "another machine answers"
     UNCLEAN = "not clean"
     IDLE = "idle"
     UNKNOWN = "unknown"
@@ -84,6 +87,8 @@ class GpuUse:
         holders: processes with GPU device files open; None where that could not be read.
         actions: the driver's recovery action -> indices, for those that ask for one.
         failing: index -> field and failure text, for GPUs that report one.
+        lost: how many the driver cannot reach.
+        unread: nothing tells what is held, because no GPU was reported, or the memory of one could not be read.
     """
 
     expected: int | None
@@ -96,6 +101,8 @@ class GpuUse:
     actions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     failing: dict[int, tuple[str, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    lost: int = 0
+    unread: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +159,11 @@ class Leftovers:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a node's facts add up to. A part is None where its facts are missing."""
+    """What a node's facts add up to. A part is None where its facts are missing.
+
+    Attributes:
+        supervisors: what starts the service again, or waits to, outermost first; none where that could not be read.
+    """
 
     verdict: Verdict
     memory: MemoryUse | None = None
@@ -160,6 +171,7 @@ class Summary:
     ranks: RankUse | None = None
     port: PortUse | None = None
     leftovers: Leftovers | None = None
+    supervisors: tuple[Supervisor, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from fleetops.model.machine import MEMORY
 from fleetops.model.plan import Action
 from fleetops.model.record import Capacity, LaunchRecord, ReclaimRow
 from fleetops.model.session import Answer, Session, Streaming
-from fleetops.playbook.guards import refusal
+from fleetops.playbook.guards import objection
 from fleetops.playbook.interrupts import held_back
 from fleetops.playbook.journal import Journal, command_entry, outcome_entry
 from fleetops.playbook.lock import confirm_lock
@@ -121,13 +121,8 @@ class RunDesk:
         if self.mute and not observation.silence:
             raise out_of_silence(observation.node.name)
         for name in guards:
-            if why := refusal(name, observation):
-                raise Refused(
-                    why,
-                    guard=name,
-                    host=observation.node.name,
-                    hint=f"fleetops probe {observation.node.name}",
-                )
+            if refused := objection(name, observation):
+                raise refused
 
     def _make(self, action: Action) -> Outcome:
         entry = command_entry(action.host, action.command)

@@ -3,19 +3,20 @@
 A guard returns why it does not hold, or "" when it is proven to. A fact that is missing proves nothing: it refuses.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from fleetops.model.errors import Refused
 from fleetops.model.fact import Key
 from fleetops.model.finding import Observation
 from fleetops.model.gpu import Gpu
-from fleetops.model.guest import ARC, CLAIMS, GUEST, GUESTS, PENDING, TASKS, PendingChange
+from fleetops.model.guest import ARC, CLAIMS, GUEST, GUESTS, PENDING, TASKS, PendingChange, Task
 from fleetops.model.machine import MEMORY
 from fleetops.model.units import show_gb
 from fleetops.platforms import platform_of
 from fleetops.platforms.support.known import known, on_hypervisor
 from fleetops.playbook.identity import guest_identity, identity
+from fleetops.playbook.mend import mend
 
 T = TypeVar("T")
 Guard = Callable[[Observation], str]
@@ -26,10 +27,21 @@ WAIVABLE = ("attempts", "size", "proof")
 
 def refusal(name: str, observation: Observation) -> str:
     """Why the guard `name` does not hold for this observation; "" when it does."""
+    found = objection(name, observation)
+    return found.message if found else ""
+
+
+def objection(name: str, observation: Observation) -> Refused | None:
+    """The refusal of the guard `name`, with what to do about it; None when it holds."""
+    hint = ""
     try:
-        return GUARDS[name](observation)
+        why = GUARDS[name](observation)
     except Refused as error:
-        return error.message
+        why, hint = error.message, error.hint
+    if not why:
+        return None
+    hint = hint or mend(name, observation, why)
+    return Refused(why, guard=name, host=observation.node.name, hint=hint)
 
 
 def _on_hypervisor(observation: Observation, key: Key[T], what: str) -> T:
@@ -39,18 +51,21 @@ def _on_hypervisor(observation: Observation, key: Key[T], what: str) -> T:
 def proxmox_lock(observation: Observation) -> str:
     """Proxmox itself holds no lock on the guest (a backup, a snapshot)."""
     guest = _on_hypervisor(observation, GUEST, "the guest")
-    return (
-        f"guest {guest.id} is locked by Proxmox ({guest.lock}) on {observation.node.hypervisor}"
-        if guest.lock
-        else ""
-    )
+    if not guest.lock:
+        return ""
+    tasks = (observation.hypervisor_facts.value(TASKS) if observation.hypervisor_facts else None) or ()
+    because = f"; running: {_tasks(tasks)}" if tasks else ""
+    return f"guest {guest.id} is locked by Proxmox ({guest.lock}) on {observation.node.hypervisor}{because}"
 
 
 def proxmox_task(observation: Observation) -> str:
     """No Proxmox task is running on the guest."""
     tasks = _on_hypervisor(observation, TASKS, "running tasks")
-    running = ", ".join(f"{task.type} ({task.upid})" for task in tasks)
-    return f"Proxmox is running a task on the guest: {running}" if running else ""
+    return f"Proxmox is running a task on the guest: {_tasks(tasks)}" if tasks else ""
+
+
+def _tasks(tasks: Iterable[Task]) -> str:
+    return ", ".join(f"{task.type} ({task.upid})" for task in tasks)
 
 
 def ha(observation: Observation) -> str:

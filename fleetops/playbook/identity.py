@@ -1,5 +1,6 @@
 """Is the machine that a change would reach the one that is meant? From the node's own word, and its hypervisor's."""
 
+from fleetops.checks.support.another import another, machine_id_of_guest
 from fleetops.model.finding import Observation
 from fleetops.model.guest import AGENT, GUEST
 from fleetops.model.machine import IDENTITY
@@ -12,12 +13,9 @@ def identity(observation: Observation) -> str:
     if observation.is_mute:
         return _silent(observation)
     told = known(observation.node_facts, IDENTITY, "its identity", "identity")
-    if node.machine_id and told.machine_id != node.machine_id:
-        return (
-            f"another machine answers as {node.name}: its machine-id is {told.machine_id or 'empty'},"
-            f" recorded is {node.machine_id}"
-        )
-    return _same_guest(observation, told.machine_id, told.hostname) if node.guest else ""
+    if why := another(observation):
+        return why
+    return _same_guest(observation, told.hostname) if node.guest else ""
 
 
 def guest_identity(observation: Observation) -> str:
@@ -36,16 +34,10 @@ def guest_identity(observation: Observation) -> str:
     return ""
 
 
-def _same_guest(observation: Observation, machine_id: str, hostname: str) -> str:
-    node, guest = observation.node, known(on_hypervisor(observation), GUEST, "the guest", "identity")
+def _same_guest(observation: Observation, hostname: str) -> str:
+    guest = known(on_hypervisor(observation), GUEST, "the guest", "identity")
     where = _guest(observation)
-    of_guest = guest.machine_id or on_hypervisor(observation).value(AGENT) or ""
-    if of_guest and of_guest != machine_id:
-        return (
-            f"{where} is not the machine that answers as {node.name}: its machine-id is {of_guest},"
-            f" the node's {machine_id or 'empty'}"
-        )
-    if not of_guest and guest.kind == "lxc":
+    if not machine_id_of_guest(observation) and guest.kind == "lxc":
         return f"the machine-id of {where} could not be read"
     if guest.name and guest.name.partition(".")[0] != hostname.partition(".")[0]:
         return f"{where} is called {guest.name}, the node calls itself {hostname}"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from fleetops.checks.support.another import another
 from fleetops.model.errors import Refused
 from fleetops.model.fleet import Node
 from fleetops.model.guest import GUESTS
@@ -9,7 +10,7 @@ from fleetops.model.plan import Plan, PlannedStep
 from fleetops.model.sizing import Budget
 from fleetops.platforms import platform_of
 from fleetops.playbook.book import Entry, Playbook
-from fleetops.playbook.guards import refusal
+from fleetops.playbook.guards import objection
 from fleetops.steps import all_steps
 from fleetops.steps.support.base import Situation, Step
 from fleetops.steps.support.launching import budget_for
@@ -44,12 +45,30 @@ def _budget(book: Playbook, situation: Situation) -> Budget | None:
 
 
 def _planned_in_order(book: Playbook, situation: Situation) -> tuple[PlannedStep, ...]:
+    if refused := objection("identity", situation.observation) if another(situation.observation) else None:
+        return _refused_throughout(book, situation, refused)
     planned: list[PlannedStep] = []
     for number, entry in enumerate(book.entries, 1):
         planned.append(_in_silence(book, number, _planned(entry, situation), situation))
         if all_steps()[entry.step].ends_service:
             situation = replace(situation, service_ends_before=True)
     return tuple(planned)
+
+
+def _refused_throughout(book: Playbook, situation: Situation, refused: Refused) -> tuple[PlannedStep, ...]:
+    """Of another machine nothing is planned, step by step: why is said once."""
+    steps = (all_steps()[entry.step] for entry in book.entries)
+    return tuple(
+        PlannedStep(
+            step=step.name,
+            title=step.name.replace("-", " "),
+            host=situation.node_name,
+            blocked="another machine answers" if number else refused.message,
+            guard=refused.guard,
+            mend=refused.hint,
+        )
+        for number, step in enumerate(steps)
+    )
 
 
 NO_SIGNAL = "no signal reaches it: SSH is silent"
@@ -92,21 +111,27 @@ def _planned(entry: Entry, situation: Situation) -> PlannedStep:
         planned = step.plan(situation, step.settle(entry.options))
     except Refused as error:
         planned = PlannedStep(
-            step=step.name, title=step.name.replace("-", " "), blocked=error.message, guard=error.guard
+            step=step.name,
+            title=step.name.replace("-", " "),
+            blocked=error.message,
+            guard=error.guard,
+            mend=error.hint,
         )
     if entry.when and not situation.has(*entry.when):
         # As things stand it is not needed, so it stands in nobody's way; should it be, its guards are asked then.
         return replace(planned, called_for=False, blocked="", guard="", mend="")
     if planned.blocked or planned.skip:
         return planned
-    guard, why = _first_refusal(step, situation)
-    return replace(planned, blocked=why, guard=guard)
+    refused = _first_refusal(step, situation)
+    if refused is None:
+        return planned
+    return replace(planned, blocked=refused.message, guard=refused.guard, mend=refused.hint)
 
 
-def _first_refusal(step: Step, situation: Situation) -> tuple[str, str]:
+def _first_refusal(step: Step, situation: Situation) -> Refused | None:
     guards = guards_of(step, situation.observation.node)
-    reasons = ((name, refusal(name, situation.observation)) for name in guards)
-    return next(((name, why) for name, why in reasons if why), ("", ""))
+    reasons = (objection(name, situation.observation) for name in guards)
+    return next((one for one in reasons if one), None)
 
 
 def _touches(book: Playbook, situation: Situation) -> str:

@@ -28,6 +28,8 @@ _VERDICT_STYLE = {
     Verdict.SILENT: "bold yellow",
     Verdict.UNCLEAN: "bold yellow",
     Verdict.WEDGED: "bold red",
+    Verdict.GPU_LOST: "bold red",
+    Verdict.ANOTHER: "bold red",
     Verdict.UNKNOWN: "bold magenta",
 }
 # What an operator acts on first; what is unknown comes before what is well.
@@ -112,7 +114,7 @@ def _block(group: Sequence[Report], width: int) -> list[Text]:
 
 
 def _state(report: Report) -> Text:
-    observation = report.observation
+    observation = report.observation if report.summary.verdict is not Verdict.ANOTHER else None
     source = observation.node_facts.value(ENGINE_SOURCE) if observation else None
     running = observation.services[0].engine if observation and observation.services else ""
     version = source.version if source and running in {"", source.engine} else ""
@@ -136,7 +138,7 @@ def _place(report: Report) -> str:
         if node.guest is not None:
             words.append(safe(guest.status) if guest else "state unknown")
         identity = observation.node_facts.value(IDENTITY)
-        if identity is not None:
+        if identity is not None and report.summary.verdict is not Verdict.ANOTHER:
             words.append(f"up {show_duration(identity.uptime_s)}")
     return ", ".join(words)
 
@@ -179,11 +181,15 @@ def _told_by(finding: Finding, report: Report) -> str:
 
 
 def _next_commands(group: Sequence[Report]) -> Iterator[str]:
-    """What the worst findings of each node call for; a larger remedy does what a smaller one would."""
+    """What the worst findings of each node call for; a larger remedy does what a smaller one would.
+
+    Where a person has to do something first, no command beside it would help.
+    """
     for report in group:
         named = [finding for finding in report.findings if finding.next and not _is_this_screen(finding)]
         gravest = max((_GRAVITY.index(finding.severity) for finding in named), default=0)
-        yield from (finding.next for finding in named if _GRAVITY.index(finding.severity) == gravest)
+        following = [finding.next for finding in named if _GRAVITY.index(finding.severity) == gravest]
+        yield from [one for one in following if not one.startswith("fleetops ")] or following
         if report.hint:
             yield report.hint
 

@@ -8,6 +8,7 @@ from fleetops.model.machine import IDENTITY, Process
 from fleetops.model.nodeset import fold_names
 from fleetops.model.report import GpuHolder, GpuUse, MemoryUse, PortUse, RankUse, Report, Verdict
 from fleetops.model.secrets import looks_secret
+from fleetops.model.supervisor import Supervisor
 from fleetops.model.units import GB, show_gb, show_gib
 from fleetops.render.duration import show_duration
 from fleetops.render.probe_outside import hypervisor_rows, missing_rows
@@ -20,14 +21,17 @@ _NOTABLE_SHARE = 0.03
 def probe_rows(report: Report) -> list[Row]:
     """All rows of one node that answered."""
     summary = report.summary
+    if summary.verdict is Verdict.ANOTHER:
+        return list(hypervisor_rows(report))
     rows: list[Row] = []
     rows += _service_rows(report)
+    rows += _supervisor_rows(summary.supervisors)
     if summary.memory:
         rows += _memory_rows(summary.memory)
     if summary.gpus:
         rows += _gpu_rows(summary.gpus)
     if summary.ranks:
-        rows += _labelled("ranks", _rank_rows(summary.ranks))
+        rows += _labelled("ranks", _rank_rows(summary.ranks, kept=bool(summary.supervisors)))
     if summary.port:
         rows += _port_rows(summary.port, report)
     if summary.leftovers and summary.leftovers.count:
@@ -66,6 +70,17 @@ def _service_rows(report: Report) -> Iterator[Row]:
             label="service",
             says=f"pid {service.launcher.pid}{f', up {age}' if age else ''}",
             note=_against_profile(report, service),
+        )
+
+
+def _supervisor_rows(supervisors: Sequence[Supervisor]) -> Iterator[Row]:
+    """What a mere kill of the service meets a second later."""
+    for place, one in enumerate(supervisors):
+        note = one.doubt and f"it cannot be stopped from here: {one.doubt}"
+        yield Row(
+            label="" if place else "kept by",
+            says=one.title,
+            note=note or "starts the service again; recover and kill stop it first",
         )
 
 
@@ -131,18 +146,27 @@ def indices(numbers: Sequence[int]) -> str:
 
 def _gpu_rows(gpus: GpuUse) -> Iterator[Row]:
     count = str(gpus.seen) if gpus.expected is None else f"{gpus.seen} of {gpus.expected}"
-    held, total = show_gib(gpus.held_bytes).removesuffix(" GiB"), show_gib(gpus.total_bytes)
-    yield Row(
-        label="GPUs",
-        says=f"{count}, {held} of {total} held" if gpus.held_bytes else f"{count}, {total}, none held",
-        note=_by_whom(gpus),
-    )
+    if gpus.unread:
+        yield Row(
+            label="GPUs", says=f"{count} told of, memory unknown", note="what they hold could not be read"
+        )
+    else:
+        yield _held_row(gpus, count)
     for action, numbers in gpus.actions.items():
         yield Row(says=f"driver asks for: {action}", note=f"GPU {indices(numbers)}")
     for index, texts in gpus.failing.items():
         yield Row(says=f"GPU {index} fails", note="; ".join(texts))
     for problem in gpus.problems:
         yield Row(says="nvidia-smi says", note=problem)
+
+
+def _held_row(gpus: GpuUse, count: str) -> Row:
+    held, total = show_gib(gpus.held_bytes).removesuffix(" GiB"), show_gib(gpus.total_bytes)
+    return Row(
+        label="GPUs",
+        says=f"{count}, {held} of {total} held" if gpus.held_bytes else f"{count}, {total}, none held",
+        note=_by_whom(gpus),
+    )
 
 
 def _by_whom(gpus: GpuUse) -> str:
@@ -172,9 +196,9 @@ def _holder_groups(holders: tuple[GpuHolder, ...]) -> Iterator[str]:
             yield _count(number, kind)
 
 
-def _rank_rows(ranks: RankUse) -> Iterator[Row]:
+def _rank_rows(ranks: RankUse, *, kept: bool) -> Iterator[Row]:
     if ranks.zombies:
-        yield Row(says=_count(len(ranks.zombies), "zombie"), note=_why_not_reaped(ranks))
+        yield Row(says=_count(len(ranks.zombies), "zombie"), note=_why_not_reaped(ranks, kept=kept))
     if ranks.ghosts:
         leaders = _count(len(ranks.ghosts), "zombie leader")
         yield Row(
@@ -195,12 +219,14 @@ def _pids(processes: Sequence[Process]) -> str:
     return fold_names(str(process.pid) for process in processes).strip("[]").replace(",", ", ")
 
 
-def _why_not_reaped(ranks: RankUse) -> str:
+def _why_not_reaped(ranks: RankUse, *, kept: bool) -> str:
+    """Killing the parent is what helps, unless something starts it again at once (`kept`)."""
     if any(parent.pid == 1 for parent in ranks.negligent):
         return "their parent is PID 1, which does not reap them: they hold nothing, and go with the guest"
     if ranks.negligent:
         names = ", ".join(f"{parent.pid}" for parent in ranks.negligent)
-        return f"their parent {names} does not reap them: kill the parent"
+        helps = "what starts it again goes first, then the parent" if kept else "kill the parent"
+        return f"their parent {names} does not reap them: {helps}"
     return "their parent cannot be seen from here"
 
 

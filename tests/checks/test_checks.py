@@ -31,10 +31,11 @@ from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Observation, Severity
 from fleetops.model.fleet import Guest
 from fleetops.model.gpu import GPUS, Gpus, LostGpu
-from fleetops.model.guest import GUEST, HOST_HOLDERS, TASKS, GuestProcess, GuestState, HostHolder, Task
+from fleetops.model.guest import AGENT, GUEST, HOST_HOLDERS, TASKS, GuestProcess, GuestState, HostHolder, Task
 from fleetops.model.machine import (
     CGROUP,
     HOLDERS,
+    IDENTITY,
     LISTENERS,
     MEMORY,
     PROCESSES,
@@ -93,6 +94,7 @@ NO_BANNER = unreached("node-174: it accepted the connection but sent no SSH bann
 LATE = unreached("node-174: no answer within 10 s", "timeout")
 REFUSED = unreached("10.1.230.174 port 22: connection refused", "refused")
 BARE = replace(NODE, hypervisor="", guest=None)
+BARE_KNOWN = replace(BARE, machine_id="0bad")
 IN_VM = replace(NODE, guest=Guest(kind="vm", id=174))
 GONE = LostGpu(
     bdf="0000:17:00.0", said="Unable to determine the device handle for GPU 0000:17:00.0: Unknown Error"
@@ -160,6 +162,11 @@ FAILING = [
     ("unreachable", silent(LATE, on_hypervisor={SSH_ANSWER: PortAnswer.SILENT, **guest(status="stopped")}), UNKNOWN, "stopped"),
     ("unreachable", silent(REFUSED, on_hypervisor={SSH_ANSWER: PortAnswer.SILENT}), UNKNOWN, "connection refused"),
     ("unreachable", observe(facts={}, profile=None), None, ""),
+    ("wrong-machine", serving(node=replace(NODE, machine_id="0bad")), CRITICAL, "another machine answers as node-174: its machine-id is 5e0c, recorded is 0bad"),
+    ("wrong-machine", serving(node=BARE_KNOWN), CRITICAL, "recorded is 0bad"),
+    ("wrong-machine", serving(on_hypervisor=guest(machine_id="0bad")), CRITICAL, "guest 174 on pve-01 is not the machine that answers as node-174"),
+    ("wrong-machine", serving(node=IN_VM, on_hypervisor={**guest(), AGENT: "0bad"}), CRITICAL, "its machine-id is 0bad, the node's 5e0c"),
+    ("wrong-machine", serving(node=replace(NODE, machine_id="5e0c"), on_hypervisor=guest(machine_id="5e0c")), None, ""),
 ]  # fmt: skip
 
 
@@ -215,6 +222,7 @@ NEEDS = [
     ("memory-low", MEMORY),
     ("memory-missing", MEMORY),
     ("memory-missing", PROCESSES),
+    ("wrong-machine", IDENTITY),
 ]
 
 
@@ -293,6 +301,27 @@ def test_a_node_without_a_banner_is_said_so_once():
     (finding,) = judge(silent(NO_BANNER))
     assert (finding.check, finding.severity) == ("no-banner", CRITICAL)
     assert finding.next == "fleetops recover node-174 --dry-run"
+
+
+def test_of_another_machine_nothing_is_said_but_that_and_what_the_hypervisor_tells():
+    node = replace(NODE, machine_id="0bad")
+    found = judge(observe(*incident(), node=node, facts=WEDGED, on_hypervisor=guest(lock="backup")))
+    assert [one.check for one in found] == ["wrong-machine", "guest-locked"]
+    assert found[0].next == "fleetops run node-174 -- hostname"
+
+
+@pytest.mark.parametrize(
+    ("observation", "first"),
+    [
+        (idle(gpus=LOST), "reboot or power-cycle pve-01"),
+        (observe(profile=None, node=BARE, facts={GPUS: LOST}), "reboot or power-cycle node-174"),
+        (idle(gpus=gpus(1, recovery_action="Reboot")), "reboot pve-01"),
+        (idle(gpus=MISMATCH), "bring the driver's library and module on node-174 to one release"),
+    ],
+    ids=["lost", "lost on bare metal", "wants a reboot", "mismatch"],
+)
+def test_what_only_a_person_can_do_is_what_comes_next(observation, first):
+    assert f"{first}, then fleetops recover node-174" in [one.next for one in judge(observation)]
 
 
 def test_a_lost_gpu_is_said_once():

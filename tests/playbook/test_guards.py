@@ -20,7 +20,7 @@ from fleetops.model.guest import (
 )
 from fleetops.model.machine import IDENTITY, Identity
 from fleetops.platforms import all_platforms
-from fleetops.playbook.guards import refusal
+from fleetops.playbook.guards import objection, refusal
 
 GUEST_174 = GuestState(
     kind="lxc", id=174, status="running", config={"hostname": "node-174"}, init_pid=9, machine_id="5e0c"
@@ -117,6 +117,51 @@ def answering(machine_id: str, hostname: str = "node-174"):
 )
 def test_a_guard_refuses_with_its_reason(guard, observation, told):
     assert told in refusal(guard, observation)
+
+
+BACKUP = Task(upid="UPID:1", type="vzdump", id="174", user="root@pam")
+
+
+@pytest.mark.parametrize(
+    ("guard", "observation", "told"),
+    [
+        ("identity", scene(facts=answering("other")), "see who answers: fleetops run node-174 -- hostname"),
+        ("identity", scene(facts={IDENTITY: missing()}), "fleetops probe node-174"),
+        (
+            "ha",
+            scene(guests=(replace(ENTRIES[0], ha_state="started"),)),
+            "fleetops run pve-01 -- ha-manager set ct:174 --state ignored",
+        ),
+        ("ha", scene(guests=()), "fleetops probe node-174"),
+        (
+            "proxmox-lock",
+            scene(guest=replace(GUEST_174, lock="backup"), tasks=(BACKUP,)),
+            "wait for vzdump of root@pam to end (fleetops run pve-01 -- pvesh get",
+        ),
+        (
+            "proxmox-lock",
+            scene(guest=replace(GUEST_174, lock="backup")),
+            "a person looks: fleetops run pve-01 -- pct config 174",
+        ),
+        ("proxmox-task", scene(tasks=(BACKUP,)), "wait for vzdump of root@pam to end"),
+        (
+            "tenants",
+            scene(claims=(OURS, replace(NEIGHBOUR, minors=(7,)))),
+            "see what guest 175 (node-175) has: fleetops run pve-01 -- pct config 175",
+        ),
+        ("tenants", scene(claims=missing()), "fleetops probe node-174"),
+        ("protected", scene(node=replace(NODE, protected=True)), "fleetops probe node-174"),
+    ],
+)
+def test_a_refusal_says_what_to_do_about_it(guard, observation, told):
+    refused = objection(guard, observation)
+    assert (refused.guard, refused.host) == (guard, "node-174")
+    assert told in refused.hint
+
+
+def test_the_task_behind_a_lock_is_named():
+    seen = scene(guest=replace(GUEST_174, lock="backup"), tasks=(BACKUP,))
+    assert refusal("proxmox-lock", seen).endswith("(backup) on pve-01; running: vzdump (UPID:1)")
 
 
 def with_first_gpu(**fields):

@@ -69,6 +69,20 @@ def test_one_that_is_needed_and_would_be_refused_says_so_before_anything_is_done
     assert make_plan(BOOK, situation(held)).first_obstacle is None
 
 
+def test_the_plan_has_the_guards_advice():
+    obstacle = make_plan(BOOK, situation(container(held=True, ha_state="started"))).first_obstacle
+    assert "ha-manager set ct:174 --state ignored" in obstacle.mend
+
+
+def test_of_another_machine_no_step_is_planned():
+    seen = replace(container(held=True), node=replace(NODE, machine_id="0bad"))
+    plan = make_plan(BOOK, situation(seen))
+    assert {step.guard for step in plan.steps} == {"identity"}
+    assert all(step.blocked and not step.actions for step in plan.steps)
+    assert "recorded is 0bad" in plan.first_obstacle.blocked
+    assert "fleetops run node-174 -- hostname" in plan.first_obstacle.mend
+
+
 class Host:
     def __init__(self):
         self.host = "pve-01"

@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from node_scenes import observe, process
+from node_scenes import launcher, observe, process, rank, zombie
 
+from fleetops.checks import judge
 from fleetops.fleet.summary import summarise
 from fleetops.model.fact import Gap, Missing
 from fleetops.model.finding import Finding, Observation, Severity
 from fleetops.model.fleet import Flag, Guest
+from fleetops.model.gpu import GPUS, Gpus, LostGpu
 from fleetops.model.guest import GUEST, TASKS, GuestState, Task
 from fleetops.model.machine import PROCESSES
 from fleetops.model.report import Report
@@ -191,3 +193,52 @@ def test_of_orphans_nobody_knows_how_many_ranks_there_were() -> None:
         for number in (0, 1)
     ]
     assert "ranks       2 alive" in screen(report(observe(*left)))
+
+
+PERSON = replace(RANKS_DEAD, next="reboot pve-01, then fleetops recover node-174")
+LOST = Gpus(driver_version="", gpus=(), lost=(LostGpu(bdf="0000:01:00.0", said="lost"),), listed=7)
+
+
+def test_another_machine_is_said_and_nothing_that_it_holds(idle: Observation) -> None:
+    another = replace(idle, node=replace(idle.node, machine_id="0bad"))
+    shown = screen(report(another, *judge(another)))
+    assert shown.splitlines()[0].split("   ")[1] == "another machine answers"
+    assert "recorded is 0bad" in shown
+    assert "449 GB" not in shown
+    assert "SGLang" not in shown
+    assert "recover" not in shown
+    assert shown.splitlines()[-1].strip() == "fleetops run node-174 -- hostname"
+
+
+def test_what_a_person_does_first_stands_alone(wedged: Observation) -> None:
+    shown = screen(report(wedged, RANKS_DEAD, PERSON))
+    assert "recover node-174 --dry-run" not in shown
+    assert shown.splitlines()[-1].strip() == PERSON.next
+
+
+def test_of_a_lost_gpu_nothing_is_said_to_be_free(idle: Observation, changed: Changed) -> None:
+    lost = changed(idle, {GPUS: LOST})
+    shown = screen(report(lost, *judge(lost)))
+    assert "GPU lost" in shown.splitlines()[0]
+    assert "0 of 8 told of, memory unknown" in shown
+    assert "none held" not in shown
+    assert shown.splitlines()[-1].strip() == "reboot or power-cycle pve-01, then fleetops recover node-174"
+
+
+def test_what_starts_the_service_again_is_shown_before_its_parent_is_to_be_killed() -> None:
+    loop = process(800, "sh", "sh", "/root/serve.sh")
+    ranks = [zombie(rank(number)) for number in range(8)]
+    shown = screen(report(observe(loop, launcher(ppid=800), *ranks)))
+    assert "kept by     the shell sh /root/serve.sh (pid 800)" in shown
+    assert "starts the service again; recover and kill stop it first" in shown
+    assert "what starts it again goes first, then the parent" in shown
+    alone = screen(report(observe(launcher(), *ranks)))
+    assert "kept by" not in alone
+    assert "does not reap them: kill the parent" in alone
+
+
+def test_what_keeps_the_service_and_cannot_be_stopped_is_said_so() -> None:
+    loop = process(800, "sh", "sh", "/root/serve.sh")
+    other = process(801, "python3", "python3", "/root/other.py", ppid=800)
+    shown = screen(report(observe(loop, other, launcher(ppid=800), *map(rank, range(8)))))
+    assert "it cannot be stopped from here: it runs other things as well" in shown

@@ -9,7 +9,7 @@ from fleetops.fleet.summary import summarise
 from fleetops.model.engine import Rank
 from fleetops.model.fact import Gap, Missing
 from fleetops.model.finding import Observation
-from fleetops.model.gpu import GPUS
+from fleetops.model.gpu import GPUS, Gpus, LostGpu
 from fleetops.model.machine import HOLDERS, LISTENERS, MEMORY, PROCESSES, SEGMENTS, Holder, Listener
 from fleetops.model.report import PortUse, Verdict
 from fleetops.model.units import GB, GIB
@@ -78,6 +78,41 @@ class TestVerdict:
         self, serving: Observation, changed: Changed
     ) -> None:
         assert summarise(changed(serving, {LISTENERS: TIMED_OUT})).verdict is Verdict.UNKNOWN
+
+
+def test_another_machine_is_not_idle(idle: Observation) -> None:
+    another = replace(idle, node=replace(idle.node, machine_id="0bad"))
+    assert summarise(another).verdict is Verdict.ANOTHER
+
+
+LOST = Gpus(
+    driver_version="570",
+    gpus=(),
+    problems=("GPU 1 is lost",),
+    lost=(LostGpu(bdf="0000:01:00.0", said="GPU 1 is lost"),),
+    listed=7,
+)
+
+
+def test_a_lost_gpu_is_the_headline(
+    idle: Observation, serving: Observation, wedged: Observation, changed: Changed
+) -> None:
+    assert summarise(changed(idle, {GPUS: LOST})).verdict is Verdict.GPU_LOST
+    assert summarise(changed(serving, {GPUS: LOST}), answering()).verdict is Verdict.GPU_LOST
+    assert summarise(changed(wedged, {GPUS: LOST})).verdict is Verdict.WEDGED
+
+
+@pytest.mark.parametrize("failing", [(("fb_memory_usage/used", "ERR!"),), None], ids=["one", "all"])
+def test_gpus_of_which_no_memory_was_read_are_not_idle(
+    idle: Observation, changed: Changed, failing: tuple[tuple[str, str], ...] | None
+) -> None:
+    seen = idle.node_facts.value(GPUS)
+    assert seen is not None
+    unread = tuple(replace(gpu, failing=failing) for gpu in seen.gpus[:1]) if failing else ()
+    found = summarise(changed(idle, {GPUS: replace(seen, gpus=unread)}))
+    assert found.gpus is not None
+    assert found.gpus.unread
+    assert found.verdict is not Verdict.IDLE
 
 
 def gpu_list(observation: Observation, used_bytes: int) -> object:

@@ -18,11 +18,18 @@ def found(
     evidence: str,
     *,
     command: str = "",
+    person: str = "",
 ) -> Finding:
-    """A finding about the node. `command` is a fleetops subcommand with its options, the node's name left out."""
+    """A finding about the node.
+
+    `command` is a fleetops subcommand with its options, the node's name left out; `person` is what somebody has to do
+    on a machine before a recovery can help.
+    """
     name = observation.node.name
     verb, _, options = command.partition(" ")
     following = f"fleetops {verb} {name} {options}".rstrip() if command else ""
+    if person:
+        following = f"{person}, then fleetops recover {name}"
     return Finding(
         host=name, check=check, severity=severity, subject=subject, evidence=evidence, next=following
     )
