@@ -2,12 +2,13 @@
 
 from fleetops.engines.attribution import attribute
 from fleetops.model.command import Outcome, shell
+from fleetops.model.engine import SERVICE_RECORDS, Service
 from fleetops.model.errors import Refused
 from fleetops.model.fact import Facts, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Profile
 from fleetops.model.gpu import GPUS
-from fleetops.model.machine import HOLDERS, LISTENERS, PROCESSES, Listener
+from fleetops.model.machine import HOLDERS, LISTENERS, PROCESSES, Listener, Process
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.units import show_gib
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
@@ -28,9 +29,9 @@ echo "log $(free_kb "$folder")"
 
 
 def plan(situation: Situation, _options: Options) -> PlannedStep:
-    """What would be looked at; what already stands against a start is only said for a node that is clean."""
+    """What would be looked at. What stands against a start whatever comes before it is said already, the rest is not."""
     profile = profile_of(situation)
-    beside = contender_refusal(situation, profile)
+    beside = contender_refusal(situation, profile) or _lasting(situation, profile)
     return PlannedStep(
         step="preflight",
         title="preflight",
@@ -54,15 +55,85 @@ def run(desk: Desk, options: Options) -> str:
         raise beside
     action = _look(situation.node_name, profile)
     outcome = desk.ask(action.host, action.command)
-    against = [*_from_facts(situation.observation, profile), *_from_disk(outcome, options)]
+    others = [told for _, told in _beside(situation)]
+    against = [*others, *_from_facts(situation.observation, profile), *_from_disk(outcome, options)]
     if against:
-        raise Refused(
-            f"{situation.node_name} is not ready for a start: {'; '.join(against)}",
-            guard="preflight",
-            host=situation.node_name,
-            hint=f"fleetops probe {situation.node_name}",
-        )
+        raise _refused(situation, profile, against)
     return f"port {profile.port} free, GPUs clean, {profile.model} there"
+
+
+def _lasting(situation: Situation, profile: Profile) -> Refused | None:
+    """What no rung ends, known before anything is done: another port's service on the GPUs, a stranger on the port."""
+    against = [told for _, told in _beside(situation)]
+    if stranger := _stranger(situation.observation, profile):
+        against.append(_taken(profile, stranger))
+    return _refused(situation, profile, against) if against else None
+
+
+def _refused(situation: Situation, profile: Profile, against: list[str]) -> Refused:
+    node = situation.node_name
+    why = f"{node} is not ready for a start: {'; '.join(against)}"
+    return Refused(why, guard="preflight", host=node, hint=_mend(situation, profile))
+
+
+def _mend(situation: Situation, profile: Profile) -> str:
+    """What ends the service that is in the way, or shows whose process has the port."""
+    node = situation.observation.node
+    # `kill` is about the profile that the inventory names for the node.
+    if node.profile and node.profile in (name for name, _ in _beside(situation)):
+        return f"fleetops kill {node.name}"
+    if stranger := _stranger(situation.observation, profile):
+        return f"see whose it is: fleetops run {node.name} -- ps -fp {stranger.pid}"
+    return f"fleetops probe {node.name}"
+
+
+def _beside(situation: Situation) -> list[tuple[str, str]]:
+    """The services of other ports that have the node's GPUs: the profile's name, where one is known, and the whole in words."""
+    observation = situation.observation
+    holding = {holder.pid for holder in observation.node_facts.value(HOLDERS) or ()}
+    found = []
+    for service in attribute(observation).others:
+        if service.launcher and any(process.pid in holding for process in service.processes):
+            name = _profile_of(situation, service)
+            what = f"profile {name}" if name else f"another service ({service.engine})"
+            found.append(
+                (
+                    name,
+                    f"{what} serves there on port {service.port} (pid {service.launcher.pid}) and has the GPUs",
+                )
+            )
+    return found
+
+
+def _profile_of(situation: Situation, service: Service) -> str:
+    """Of which profile it is: by the record of its launch, else the node's own on that port; "" for neither."""
+    observation = situation.observation
+    for record in observation.node_facts.value(SERVICE_RECORDS) or ():
+        if service.launcher and record.pid == service.launcher.pid:
+            return record.profile
+    own = situation.inventory.profiles.get(observation.node.profile)
+    return own.name if own and (own.port, own.engine) == (service.port, service.engine) else ""
+
+
+def _stranger(observation: Observation, profile: Profile) -> Process | None:
+    """Who listens on the port, where all that do are seen and none of them looks like any engine's."""
+    here = _listening(observation.node_facts, profile)
+    found, table = attribute(observation), observation.node_facts.value(PROCESSES) or ()
+    engines = {process.pid for service in observation.services for process in service.processes}
+    theirs = engines.union(process.pid for process in (*found.processes, *found.nominated))
+    owners = {pid for listener in here for pid in listener.owners}
+    if not all(listener.owners for listener in here) or owners & theirs:
+        return None
+    return next((process for process in table if process.pid in owners), None)
+
+
+def _listening(facts: Facts, profile: Profile) -> list[Listener]:
+    return [listener for listener in facts.value(LISTENERS) or () if listener.port == profile.port]
+
+
+def _taken(profile: Profile, owner: Process | None) -> str:
+    """By whom, as far as it is seen."""
+    return f"port {profile.port} is taken" + (f" by process {owner.pid} ({owner.title})" if owner else "")
 
 
 def _look(node: str, profile: Profile) -> Action:
@@ -85,21 +156,23 @@ def _from_facts(observation: Observation, profile: Profile) -> list[str]:
     found = attribute(observation)
     if found.living:
         against.append(f"a service is there already ({found.living[0].pid}: {found.living[0].title})")
-    elif here := [listener for listener in facts.value(LISTENERS) or () if listener.port == profile.port]:
-        against.append(f"port {profile.port} is taken{_by(facts, here)}")
+    elif here := _listening(facts, profile):
+        against.append(_taken(profile, _owner(facts, here)))
     if found.leftovers:
         against.append(f"{len(found.leftovers)} shared-memory segments of dead owners are left")
-    daemons = {process.pid for process in found.daemons}
-    if holders := [holder for holder in facts.value(HOLDERS) or () if holder.pid not in daemons]:
-        against.append(f"process {holders[0].pid} holds {holders[0].path}")
+    # What another service holds is told with it.
+    told = {process.pid for process in found.daemons}
+    told.update(process.pid for service in found.others for process in service.processes)
+    holders = facts.value(HOLDERS) or ()
+    if strange := [holder for holder in holders if holder.pid not in told]:
+        against.append(f"process {strange[0].pid} holds {strange[0].path}")
     return [*against, *_gpus(observation)]
 
 
-def _by(facts: Facts, listeners: list[Listener]) -> str:
-    """Who listens there; "" where no process that is visible here does."""
+def _owner(facts: Facts, listeners: list[Listener]) -> Process | None:
+    """Who listens there; None where no process that is visible here does."""
     owners = {pid for listener in listeners for pid in listener.owners}
-    found = [process for process in facts.value(PROCESSES) or () if process.pid in owners]
-    return f" by process {found[0].pid} ({found[0].title})" if found else ""
+    return next((process for process in facts.value(PROCESSES) or () if process.pid in owners), None)
 
 
 def _gpus(observation: Observation) -> list[str]:

@@ -90,18 +90,16 @@ def _gpu_memory(before: Observation, after: Observation) -> ReclaimRow:
 
 def gpus_are_free(gpus: Gpus | None, baseline: Baseline | None) -> bool | None:
     """Every GPU at its idle use; None where that cannot be said: no GPU seen, or one whose memory is unreadable."""
-    if (
-        gpus is None
-        or not gpus.gpus
-        or any("memory" in field for gpu in gpus.gpus for field, _ in gpu.failing)
-    ):
+    if gpus is None or not gpus.tells_memory:
         return None
     idle = baseline.gpu_used_bytes if baseline else {}
     return all(gpu.memory_used_bytes <= idle.get(gpu.uuid, 0) + GPU_MARGIN_BYTES for gpu in gpus.gpus)
 
 
 def _held(gpus: Gpus | None) -> str:
-    return "unknown" if gpus is None else show_gib(sum(gpu.memory_used_bytes for gpu in gpus.gpus))
+    if gpus is None or not gpus.tells_memory:
+        return "unknown"
+    return show_gib(sum(gpu.memory_used_bytes for gpu in gpus.gpus))
 
 
 def _gpu_count(before: Observation, after: Observation) -> ReclaimRow:
@@ -180,7 +178,9 @@ def _port(before: Observation, after: Observation) -> ReclaimRow:
     ports = service_ports(before) | service_ports(after)
     then, now = _listening(before, ports), _listening(after, ports)
     strangers = _strangers(before, after, now or ())
-    shown = "held" if strangers is None else f"held by pid {', '.join(map(str, strangers))}"
+    shown = (
+        "held" if strangers is None else f"held by pid {', '.join(map(str, strangers))}, not the service's"
+    )
     return ReclaimRow(
         name=f"port {', '.join(map(str, sorted(ports)))}" if ports else "port",
         fact="port",
