@@ -6,7 +6,7 @@ Persistence mode and the services that hold the GPUs are saved and restored, als
 from dataclasses import replace
 
 from fleetops.engines.attribution import attribute
-from fleetops.model.errors import Refused
+from fleetops.model.errors import Refused, StepFailed
 from fleetops.model.finding import Observation
 from fleetops.model.machine import HOLDERS, PROCESSES, Holder
 from fleetops.model.plan import Action, PlannedStep
@@ -14,7 +14,14 @@ from fleetops.platforms import platform_of
 from fleetops.platforms.base import Platform
 from fleetops.platforms.support.reset_call import units_of
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
-from fleetops.steps.support.resetting import described, is_as_before, judge_reset, to_reset, wait_until_clean
+from fleetops.steps.support.resetting import (
+    RESET_FAILED,
+    described,
+    is_as_before,
+    judge_reset,
+    to_reset,
+    wait_until_clean,
+)
 
 # An nvidia-smi of somebody who watches takes a second or two.
 _PASSES_WITHIN_S = 10.0
@@ -41,8 +48,9 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
     except Skip as skip:
         return replace(planned, host=host, skip=str(skip))
     except Refused as error:
-        why = "" if _is_left(error, platform, options) else error.message
-        return replace(planned, host=host, blocked=why, guard=error.guard, mend=error.hint)
+        if left := _left_to_next(error, platform, options):
+            return replace(planned, host=host, skip=left)
+        return replace(planned, host=host, blocked=error.message, guard=error.guard, mend=error.hint)
     told = f"nvidia-smi --gpu-reset, {described(gpus)}; {_restored(actions)}" if actions else ""
     return replace(planned, host=host, detail=told, actions=actions)
 
@@ -60,8 +68,8 @@ def run(desk: Desk, options: Options) -> str:
     try:
         gpus = to_reset(observation, platform)
     except Refused as error:
-        if _is_left(error, platform, options):
-            raise Skip(f"{error.message}; stopping and starting the guest resets them all") from error
+        if left := _left_to_next(error, platform, options):
+            raise Skip(left) from error
         raise
     if not gpus:
         raise Skip("no GPU holds memory or asks for a reset")
@@ -70,8 +78,12 @@ def run(desk: Desk, options: Options) -> str:
     action = platform.reset(observation, gpus)
     desk.tell(f"resetting {described(gpus)} on {action.host}")
     outcome = desk.change(action)
-    judge_reset(outcome, action.host)
-    wait_until_clean(desk, platform, options.seconds("settle"))
+    try:
+        judge_reset(outcome, action.host)
+        wait_until_clean(desk, platform, options.seconds("settle"))
+    except StepFailed as error:
+        desk.memo[RESET_FAILED] = error.message
+        raise
     is_as_before(desk.situation.observation, platform, gpus, units_of(action))
     return f"{described(gpus)} reset"
 
@@ -85,10 +97,13 @@ def _once_passers_by_are_gone(desk: Desk, platform: Platform) -> Observation:
     return desk.situation.observation
 
 
-def _is_left(error: Refused, platform: Platform, options: Options) -> bool:
-    """Whether the next rung answers it: a guest whose hypervisor resets all of its GPUs whatever its driver tells."""
-    power = platform.power
-    return error.guard == "gpus" and options.switch("or-skip") and power is not None and power.resets_gpus
+def _left_to_next(error: Refused, platform: Platform, options: Options) -> str:
+    """Why it is the next rung's: a driver that hangs, or a guest whose hypervisor resets all of its GPUs; "" where it is not."""
+    if not options.switch("or-skip") or error.guard not in {"driver", "gpus"}:
+        return ""
+    if platform.power and platform.power.resets_gpus:
+        return f"{error.message}; stopping and starting the guest resets them all"
+    return error.message if error.guard == "driver" else ""
 
 
 def _nobody_holds(observation: Observation, platform: Platform, options: Options) -> None:
@@ -135,7 +150,7 @@ STEP = Step(
             kind="switch",
             default=False,
             meaning="leave to the next rung what a reset cannot help: a GPU that the service's own process holds, or"
-            " that does not answer in a VM",
+            " that does not answer in a VM, and a driver that hangs",
         ),
     },
 )

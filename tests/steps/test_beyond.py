@@ -3,15 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from node_scenes import NODE, gpus, missing, observe
+from node_scenes import NODE, gpus, memory, missing, observe
 
 from fleetops.checks import judge
 from fleetops.model.errors import StepFailed
 from fleetops.model.fact import Gap, Missing
 from fleetops.model.fleet import Guest, Inventory
 from fleetops.model.gpu import DRIVER_MISMATCH, DRIVER_UNRESPONSIVE, GPUS, LostGpu
+from fleetops.model.machine import MEMORY
+from fleetops.model.units import GIB
 from fleetops.steps.support.base import Situation
 from fleetops.steps.support.beyond import beyond
+from fleetops.steps.support.resetting import RESET_FAILED
 from fleetops.steps.verify_reclaimed import STEP
 
 LOST = replace(
@@ -76,6 +79,7 @@ class Desk:
         self.situation = one
         self.waited = 0.0
         self.reported = ()
+        self.memo = {}
 
     def look(self):
         return self.situation
@@ -106,3 +110,49 @@ def test_what_is_only_late_is_waited_for():
     with pytest.raises(StepFailed, match="not everything is back"):
         STEP.run(desk, STEP.settle({"within": 10}))
     assert desk.waited >= 10
+
+
+@pytest.mark.parametrize(("node", "machine"), [(NODE, "pve-01"), (BARE, "node-174")])
+def test_after_a_driver_that_hangs_a_person_reboots_the_machine_that_it_runs_on(node, machine):
+    hanging = situation(node, facts={GPUS: HANGS})
+    told = f"a person reboots {machine}: its GPU driver hangs; then fleetops recover node-174"
+    with pytest.raises(StepFailed) as failed:
+        STEP.run(Desk(hanging), STEP.settle({}))
+    assert failed.value.hint == told
+    assert STEP.plan(hanging, STEP.settle({})).detail.endswith(told)
+
+
+def test_a_vm_takes_its_driver_with_it_so_the_plan_names_nobody():
+    planned = STEP.plan(situation(VM, facts={GPUS: HANGS}), STEP.settle({}))
+    assert "a person" not in planned.detail
+
+
+HELD = {GPUS: gpus(8, memory_used_bytes=20 * GIB)}
+
+
+def test_on_bare_metal_nobody_waits_for_memory_that_a_failed_reset_has_left():
+    desk = Desk(situation(BARE, facts=HELD))
+    desk.memo[RESET_FAILED] = "the driver refused the reset: GPU 0: Unknown Error"
+    with pytest.raises(StepFailed, match=r"GPU memory .*; the driver refused the reset: GPU 0") as failed:
+        STEP.run(desk, STEP.settle({}))
+    assert desk.waited == 0
+    assert failed.value.hint == (
+        "a person reboots node-174: the reset of its GPUs failed; then fleetops recover node-174"
+    )
+
+
+def test_what_comes_back_without_a_reset_is_waited_for_all_the_same():
+    desk = Desk(situation(BARE, facts={**HELD, MEMORY: memory(40)}))
+    desk.memo[RESET_FAILED] = "the driver refused the reset"
+    with pytest.raises(StepFailed, match=r"MemAvailable .*; the driver refused the reset"):
+        STEP.run(desk, STEP.settle({"within": 10}))
+    assert desk.waited >= 10
+
+
+def test_a_reset_that_failed_before_the_guest_was_started_again_says_nothing():
+    desk = Desk(situation(facts=HELD))
+    desk.memo[RESET_FAILED] = "the driver refused the reset"
+    with pytest.raises(StepFailed) as failed:
+        STEP.run(desk, STEP.settle({"within": 10}))
+    assert "refused" not in failed.value.message
+    assert failed.value.hint == "no rung is left for it, a person decides: fleetops probe node-174"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from machines import own_gpus, vm
+from machines import bare, own_gpus, vm
 from node_scenes import (
     NODE,
     SYSTEM,
@@ -25,18 +25,21 @@ from node_scenes import (
 from fleetops.model.command import Command, Outcome
 from fleetops.model.device_service import DEVICE_SERVICES, DeviceService, DeviceServices
 from fleetops.model.errors import Refused, StepFailed
+from fleetops.model.fact import Gap, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Inventory
-from fleetops.model.gpu import GPUS, Gpus
+from fleetops.model.gpu import DRIVER_UNRESPONSIVE, GPUS, Gpus
 from fleetops.model.guest import CLAIMS, DeviceClaim
 from fleetops.model.machine import HOLDERS, PROCESSES
 from fleetops.model.plan import Action
 from fleetops.model.units import GIB
 from fleetops.steps.reset_gpus import STEP, plan
 from fleetops.steps.support.base import Situation, Skip
+from fleetops.steps.support.resetting import RESET_FAILED
 
 RESET_DONE = "GPU 00000000:10:00.0 was successfully reset.\nAll done.\n"
 IN_USE = "The following GPUs could not be reset:\n  GPU 00000000:1A:00.0: In use by another client\n"
+HANGS = Missing(Gap.TIMED_OUT, "nvidia-smi (pid 7) in D for 20 s", reason=DRIVER_UNRESPONSIVE)
 CLAIM = DeviceClaim(guest_id=174, kind="lxc", minors=tuple(range(8)))
 
 
@@ -71,6 +74,7 @@ class Desk:
         self.situation = situation(self._next[0])
         self.answer = answer or Outcome(status=0, stdout=RESET_DONE)
         self.changed: list[str] = []
+        self.memo: dict[str, str] = {}
         self.time = 0.0
 
     def look(self) -> Situation:
@@ -198,9 +202,11 @@ def test_a_connection_that_goes_away_does_not_end_a_reset(hypervisor, monkeypatc
     assert hypervisor.read_text().splitlines() == CALLS
 
 
-def test_a_driver_that_refuses_is_quoted():
-    with pytest.raises(StepFailed, match="In use by another client"):
-        run(Desk(node(held=(0,)), answer=Outcome(status=255, stdout=IN_USE)))
+def test_a_driver_that_refuses_is_quoted_and_remembered():
+    desk = Desk(node(held=(0,)), answer=Outcome(status=255, stdout=IN_USE))
+    with pytest.raises(StepFailed, match="In use by another client") as failed:
+        run(desk)
+    assert desk.memo[RESET_FAILED] == failed.value.message
 
 
 def test_what_is_quoted_is_the_gpu_that_was_refused_not_one_that_was_reset():
@@ -296,6 +302,22 @@ def test_what_a_reset_cannot_help_is_left_to_the_next_rung_where_the_playbook_sa
     strange = node(held=(0,), facts={PROCESSES: (*SYSTEM, process(50, "python3", "x")), HOLDERS: holders(50)})
     with pytest.raises(Refused, match="process 50 holds"):
         STEP.run(Desk(strange), STEP.settle({"or-skip": True}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("scene", "told"),
+    [(bare, "no reset gets through to it"), (vm, "stopping and starting the guest resets them all")],
+)
+def test_a_driver_that_hangs_is_said_in_the_plan_and_left_to_the_next_rung(scene, told):
+    hanging = scene(facts={GPUS: HANGS})
+    planned = plan(situation(hanging), STEP.settle({"or-skip": True}))
+    assert "hangs" in planned.skip
+    assert told in planned.skip
+    with pytest.raises(Skip, match="hangs"):
+        STEP.run(Desk(hanging), STEP.settle({"or-skip": True}))  # type: ignore[arg-type]
+    assert plan(situation(hanging), STEP.settle({})).guard == "driver"
+    with pytest.raises(Refused, match="hangs"):
+        run(Desk(hanging))
 
 
 def test_a_vm_of_which_only_a_part_answers_is_left_to_its_stop_and_start():

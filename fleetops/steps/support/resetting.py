@@ -14,6 +14,9 @@ from fleetops.platforms.support.reset_call import NOT_RESTORED
 from fleetops.steps.support.base import Desk
 from fleetops.steps.support.reclaim import GPU_MARGIN_BYTES
 
+RESET_FAILED = "reset-failed"
+"""The desk's memo of why rung 3's reset did not help."""
+
 # nvidia-smi's exit status misleads in both directions; its words are read too (facts/recovery.md A1).
 _REFUSED_BY_DRIVER = re.compile(
     r"could not be reset|currently in use|in use by another client", re.IGNORECASE
