@@ -27,6 +27,9 @@ _EXITS = {
 def add_change_options(parser: argparse.ArgumentParser) -> None:
     """The options of every command that changes something."""
     parser.add_argument("--dry-run", action="store_true", help="show the exact commands, run none")
+    parser.add_argument(
+        "--scripts", action="store_true", help="with --dry-run: show the scripts that they run as well"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
         "--waive",
@@ -112,6 +115,8 @@ def operate(
     from fleetops.store.cache import cache_folder
     from fleetops.store.proofs import Proofs
 
+    if args.scripts and not args.dry_run:
+        raise UsageError("--scripts shows what would run", hint="it goes with --dry-run")
     output = world.output(args)
     with world.connections(inventory) as sessions:
         operation = Operation(
@@ -141,6 +146,7 @@ def _run(
         plan_json,
         result_json,
         show_findings,
+        show_next,
         show_plan,
         show_result,
     )
@@ -163,12 +169,17 @@ def _run(
         # Whoever reads along may go away (`| head`). A run that was agreed to is not stopped by that, and its exit code
         # says how it ended all the same. The commands of a run that is refused would hide why.
         with suppress(BrokenPipeError) if args.yes else nullcontext():
-            show_plan(output, plan, situation.findings, exact=args.dry_run and not obstacle)
-    elif obstacle or args.dry_run:
-        emit(plan_json(plan, "refused" if obstacle else "planned"))
+            exact = args.dry_run and not obstacle
+            show_plan(output, plan, situation.findings, exact=exact, scripts=args.scripts)
+    elif obstacle:
+        emit(plan_json(plan, "refused"))
+    elif args.dry_run:
+        emit(plan_json(plan, "planned", _in_earnest(args, plan.node)))
     if obstacle:
         raise Refused(obstacle.blocked, guard=obstacle.guard, host=plan.node, hint=obstacle.mend)
     if args.dry_run:
+        if not output.wants_json:
+            show_next(output, _in_earnest(args, plan.node))
         return Exit.FINE
     if not args.yes and not world.confirm("  Proceed?"):
         output.note("nothing was changed")
@@ -181,6 +192,19 @@ def _run(
         else:
             show_result(output, result)
     return exit_of(result)
+
+
+def _in_earnest(args: argparse.Namespace, node: str) -> str:
+    """The command whose dry run this was, for one node, without `--dry-run`."""
+    import shlex
+
+    given = vars(args)
+    words = ["fleetops", args.command]
+    words += ["--profile", args.profile] if given.get("profile") else []
+    words += [f"--{name.replace('_', '-')}" for name in ("no_relaunch", "measure") if given.get(name)]
+    for waiver in args.waive:
+        words += ["--waive", waiver]
+    return shlex.join([*words, node])
 
 
 def exit_of(result: "Result") -> Exit:

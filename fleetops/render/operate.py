@@ -1,6 +1,5 @@
 """How a change looks: its plan, its steps as they happen, and what it came to."""
 
-import shlex
 import textwrap
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -14,10 +13,11 @@ from rich.text import Text
 from fleetops.model.event import Event, Progress, StepEnded, StepStarted
 from fleetops.model.finding import Finding, Severity
 from fleetops.model.jsonable import jsonable
-from fleetops.model.plan import Action, Plan, PlannedStep
+from fleetops.model.plan import Plan, PlannedStep
 from fleetops.model.record import Result
 from fleetops.model.secrets import mask_argv
 from fleetops.render.arithmetic import budget_json
+from fleetops.render.commands import show_commands
 from fleetops.render.launched import launched
 from fleetops.render.output import Output
 from fleetops.render.plain import safe
@@ -31,8 +31,10 @@ _LEAST_DETAIL = 30
 _SEVERITY_STYLE = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.UNKNOWN: "magenta"}
 
 
-def show_plan(output: Output, plan: Plan, findings: Sequence[Finding], *, exact: bool) -> None:
-    """The steps with what is known of each; with `exact`, the commands per host, in order, and the scripts they run."""
+def show_plan(
+    output: Output, plan: Plan, findings: Sequence[Finding], *, exact: bool, scripts: bool = False
+) -> None:
+    """The steps with what is known of each; with `exact` the commands per host, in order; `scripts`: what they run."""
     what = f"{plan.playbook} {plan.node}" + (f", profile {plan.profile}" if plan.profile else "")
     output.show(
         opposite(
@@ -48,8 +50,13 @@ def show_plan(output: Output, plan: Plan, findings: Sequence[Finding], *, exact:
     show_waived(output, plan.waived)
     if exact:
         show_proofs(output, plan)
-        _show_commands(output, plan)
-        _show_scripts(output, plan)
+        show_commands(output, plan, scripts=scripts)
+
+
+def show_next(output: Output, command: str) -> None:
+    """The command to type, last."""
+    output.show("")
+    output.show(Text(f"  {safe(typed(command))}", style="bold"))
 
 
 def show_findings(output: Output, findings: Sequence[Finding]) -> None:
@@ -92,36 +99,6 @@ def _told(step: PlannedStep) -> Text:
         return Text(safe(step.skip), style="dim")
     both = step.condition and step.detail
     return Text(safe(f"{step.condition}: {step.detail}" if both else step.condition or step.detail))
-
-
-def _show_commands(output: Output, plan: Plan) -> None:
-    """The exact commands in order, one line each however long, so that they can be copied."""
-    output.show("")
-    for number, step in enumerate(plan.steps, 1):
-        for action in step.actions:
-            output.show(f"  {number:>2}  {action.host}$ {spoken_command(action)}")
-
-
-def spoken_command(action: Action) -> str:
-    """One planned command as it will run, secrets masked; a script stands by its name, and is shown once below."""
-    argv = mask_argv(action.command.argv)
-    words = argv[3:] if is_script(argv) else argv
-    given = "  < values that are not shown" if action.command.stdin else ""
-    return safe(" ".join(map(shlex.quote, words)) + given)
-
-
-def is_script(argv: Sequence[str]) -> bool:
-    """Whether this is `sh -c SCRIPT NAME ...`, as `model.command.shell` makes it."""
-    return len(argv) > 3 and tuple(argv[:2]) == ("sh", "-c")
-
-
-def _show_scripts(output: Output, plan: Plan) -> None:
-    """The constant scripts behind the commands, once each: with them, the plan is exact."""
-    argvs = [action.command.argv for step in plan.steps for action in step.actions]
-    for name, script in {argv[3]: argv[2] for argv in argvs if is_script(argv)}.items():
-        output.show("")
-        output.show(Text(f"  {name} is: sh -c '...' {name} ARGUMENTS, with", style="dim"))
-        output.show(Text(textwrap.indent(script.strip("\n"), "    "), style="dim"))
 
 
 class RunScreen(AbstractContextManager["RunScreen"]):
@@ -230,8 +207,11 @@ def _table(result: Result) -> Text:
     return columns(rows, right=(1, 2, 3), styles=styles, indent=2)
 
 
-def plan_json(plan: Plan, status: str) -> dict[str, Any]:
-    """`fleetops.COMMAND/1` for a plan that was not run: the exact commands per host, in order, and what refuses it."""
+def plan_json(plan: Plan, status: str, following: str = "") -> dict[str, Any]:
+    """`fleetops.COMMAND/1` for a plan that was not run: the exact commands per host, in order, and what refuses it.
+
+    `following`: the command that runs it.
+    """
     obstacle = plan.first_obstacle
     return {
         "schema": f"fleetops.{plan.playbook}/1",
@@ -241,6 +221,7 @@ def plan_json(plan: Plan, status: str) -> dict[str, Any]:
         "why": plan.healthy or (obstacle.blocked if obstacle else ""),
         "guard": obstacle.guard if obstacle else "",
         "hint": obstacle.mend if obstacle else "",
+        "next": following,
         "touches": plan.touches,
         "not_touched": list(plan.spares),
         "waived": dict(plan.waived),

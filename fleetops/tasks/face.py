@@ -18,6 +18,7 @@ HOSTS_HELP = "nodes, as in the inventory: node-174, node-[170-179], @group; repe
 CHANGING_HELP = {
     "yes": "do not ask",
     "dry-run": "show the plan with its exact commands, run nothing",
+    "scripts": "with --dry-run: show the scripts that they run as well",
     "waive": 'GUARD="REASON": overrule one guard, with a reason that is journaled; repeatable',
 }
 
@@ -48,10 +49,12 @@ def hosts_of(connection: Any, hosts: Iterable[str] | None) -> list[str]:
     return list(hosts or ()) or ([named] if named else [])
 
 
-def changing(connection: Any, *, yes: bool, dry_run: bool, waive: Iterable[str] | None) -> list[str]:
+def changing(
+    connection: Any, *, yes: bool, dry_run: bool, scripts: bool, waive: Iterable[str] | None
+) -> list[str]:
     """The options of what changes something. fab's own `--dry` means a dry run here as well."""
     dry = dry_run or bool(connection.config.run.dry)
-    return [*flag("yes", yes), *flag("dry-run", dry), *values("waive", waive)]
+    return [*flag("yes", yes), *flag("dry-run", dry), *flag("scripts", scripts), *values("waive", waive)]
 
 
 def flag(name: str, on: bool) -> list[str]:

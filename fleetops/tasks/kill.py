@@ -17,6 +17,7 @@ def kill(
     *,
     yes: bool = False,
     dry_run: bool = False,
+    scripts: bool = False,
     waive: Sequence[str] | None = None,
     inventory: str = "",
     lab: bool = False,
@@ -25,6 +26,6 @@ def kill(
     """End a node's service and what it left behind; shows its plan and asks first."""
     options = [
         *where(inventory=inventory, lab=lab, json=json),
-        *changing(connection, yes=yes, dry_run=dry_run, waive=waive),
+        *changing(connection, yes=yes, dry_run=dry_run, scripts=scripts, waive=waive),
     ]
     call("kill", options, node)

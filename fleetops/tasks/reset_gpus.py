@@ -17,6 +17,7 @@ def reset_gpus(
     *,
     yes: bool = False,
     dry_run: bool = False,
+    scripts: bool = False,
     waive: Sequence[str] | None = None,
     inventory: str = "",
     lab: bool = False,
@@ -25,6 +26,6 @@ def reset_gpus(
     """Reset a node's GPUs where their driver lives; shows its plan and asks first."""
     options = [
         *where(inventory=inventory, lab=lab, json=json),
-        *changing(connection, yes=yes, dry_run=dry_run, waive=waive),
+        *changing(connection, yes=yes, dry_run=dry_run, scripts=scripts, waive=waive),
     ]
     call("reset-gpus", options, node)

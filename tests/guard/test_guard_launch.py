@@ -216,7 +216,7 @@ def test_without_its_controller_it_stays_armed_and_ends_what_takes_too_much(node
 
 
 def test_a_dry_run_shows_the_guard_and_where_the_service_would_run(node, fleetops):
-    ran = fleetops("launch", "--profile", "hicache48", NODE, "--dry-run")
+    ran = fleetops("launch", "--profile", "hicache48", NODE, "--dry-run", "--scripts")
     assert ran.status == 0, ran
     assert "arm the memory guard" in ran.stdout
     assert "ends the service below 16 GB" in ran.stdout

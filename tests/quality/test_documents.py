@@ -27,7 +27,7 @@ def test_the_generated_pages_are_current() -> None:
     "usage",
     [
         "fleetops run [options] HOSTS [HOSTS ...] (-- COMMAND [ARGUMENT ...] | --shell LINE)",
-        'fleetops launch --profile P [--measure] [--dry-run] [--yes] [--waive GUARD="REASON"] [NODES ...]',
+        'fleetops launch --profile P [--measure] [--dry-run] [--scripts] [--yes] [--waive GUARD="REASON"] [NODES ...]',
         "fleetops inventory check",
     ],
 )

@@ -378,3 +378,11 @@ def test_what_is_told_to_be_typed_goes_to_the_inventory_that_was_named(fleet: De
     assert fleet.call(command, "nobody", *where, "--json").error["hint"] == told
     # What one command named is nothing to the next one of the same process, as with fab.
     assert "`fleetops inventory list` shows all hosts" in fleet.call(command, "nobody").stderr
+
+
+@pytest.mark.parametrize("command", ["recover", "kill", "reset-gpus", "launch"])
+def test_scripts_go_with_a_dry_run(fleet: Desk, command: str) -> None:
+    words = ("--profile", "hicache48") if command == "launch" else ()
+    said = fleet.call(command, *words, "node-174", "--scripts")
+    assert said.code == 2
+    assert "it goes with --dry-run" in said.stderr

@@ -14,6 +14,9 @@ def test_a_dry_run_changes_nothing(fleet, command):
     ran = fleet.fleetops(command, "node-174", "--dry-run")
     assert ran.status == 0, ran.stderr
     assert (fleet.process_table("node-174"), gpu_use(fleet)) == before
+    assert ran.stdout.splitlines()[-1] == f"  {fleet.fleetops.typed(command, 'node-174')}"
+    assert "fleetops-nvidia-smi 20 -q" in ran.stdout
+    assert " is: sh -c " not in ran.stdout
 
 
 def gpu_use(fleet):

@@ -77,6 +77,7 @@ def test_a_dry_run_shows_the_proof(clean_node):
     assert "hicache_size: GB per rank, proven" in shown.stdout
     assert ARITHMETIC in shown.stdout
     plan = clean_node.fleetops("launch", "--profile", "hicache48", "node-174", "--dry-run", "--json").json
+    assert plan["next"] == clean_node.fleetops.typed("launch", "--profile", "hicache48", "node-174")
     proof = plan["proofs"]["hicache_size"]
     assert (proof["verdict"], proof["unit"], proof["scope"]) == ("proven", "GB", "per-rank")
     assert [step["step"] for step in plan["steps"]][:2] == ["prove", "size"]

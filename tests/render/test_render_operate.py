@@ -4,9 +4,11 @@ import io
 
 import pytest
 
+from fleetops.model.command import Command, shell
 from fleetops.model.event import StepEnded
+from fleetops.model.plan import Action, Plan, PlannedStep
 from fleetops.model.record import ReclaimRow, Result
-from fleetops.render.operate import RunScreen, show_result
+from fleetops.render.operate import RunScreen, show_plan, show_result
 from fleetops.render.output import Output
 
 DETAIL = "pid 3188, in a session of its own, log /var/log/fleetops/hicache-auto-20261130-141922-node-174-b9cb97.log"
@@ -83,3 +85,56 @@ def test_below_the_table_stands_where_the_idle_figure_comes_from() -> None:
     assert lines.index(f"  MemAvailable when idle: {row.note}") > next(
         at for at, line in enumerate(lines) if line.endswith("ok")
     )
+
+
+HELPER = shell("one\ntwo", "7", "x" * 100, name="fleetops-helper", changes=True)
+PLAN = Plan(
+    playbook="kill",
+    node="node-174",
+    profile="",
+    steps=(
+        PlannedStep(
+            step="stop-service",
+            title="stop the service",
+            actions=(
+                Action(host="node-174", command=HELPER, why=""),
+                Action(host="node-174", command=Command(argv=("echo", "y" * 100, "a\nb")), why=""),
+                Action(host="pve-01", command=HELPER, why=""),
+            ),
+        ),
+    ),
+)
+
+
+def planned(*, terminal: bool, scripts: bool) -> list[str]:
+    stream = Stream(terminal=terminal)
+    show_plan(screen(stream), PLAN, (), exact=True, scripts=scripts)
+    return stream.getvalue().splitlines()
+
+
+def test_a_dry_run_has_one_line_for_each_action_and_names_its_helpers() -> None:
+    lines = planned(terminal=False, scripts=False)
+    assert [line for line in lines if "$ " in line] == [
+        f"   1  node-174$ fleetops-helper 7 {'x' * 100}",
+        f"   1  node-174$ echo {'y' * 100} 'a\\nb'",
+        f"   1  pve-01$ fleetops-helper 7 {'x' * 100}",
+    ]
+    assert lines[-1] == "  fleetops-* are scripts of its own: --scripts shows them"
+    assert not {"    one", "    two"} & set(lines)
+
+
+def test_the_scripts_are_shown_once_where_they_are_asked_for() -> None:
+    lines = planned(terminal=False, scripts=True)
+    assert lines[-3:] == [
+        "  fleetops-helper is: sh -c '...' fleetops-helper ARGUMENTS, with",
+        "    one",
+        "    two",
+    ]
+    assert lines.count("    one") == 1
+
+
+def test_on_a_terminal_a_helpers_line_is_one_and_what_can_be_copied_is_whole() -> None:
+    lines = planned(terminal=True, scripts=False)
+    (helper,) = [line for line in lines if line.startswith("   1  pve-01$ ")]
+    assert (len(helper), helper[-2:]) == (80, "x…")
+    assert f"   1  node-174$ echo {'y' * 100} 'a\\nb'" in lines
