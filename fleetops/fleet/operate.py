@@ -113,7 +113,17 @@ class Operation:
         proves = any(entry.step == "prove" for entry in self.book.entries) and not observation.silence
         if not well and self.profile and proves:
             situation = self.prove(situation)
-        return replace(make_plan(self.book, situation), healthy=well), situation
+        plan = make_plan(self.book, situation)
+        return replace(plan, healthy=well, launched_last=self._launched_last()), situation
+
+    def _launched_last(self) -> str:
+        """What a recovery by the inventory's profile would replace: somebody launched another one here since."""
+        relaunches = self.book.name == "recover" and any(one.step == "prove" for one in self.book.entries)
+        if not relaunches or self.profile is None or self.profile.name != self.node.profile:
+            return ""
+        last = self.store.last_launch(self.node.name)
+        is_other = last is not None and last.profile != self.profile.name
+        return last.profile if last and is_other and last.profile in self.inventory.profiles else ""
 
     def _must_be_plannable(self, observation: Observation) -> None:
         """Raises Unreachable where nothing may be planned for a silent node, with what to type.

@@ -57,6 +57,7 @@ class Plan:
     Attributes:
         touches: what may be changed, in words.
         spares: neighbours that are not touched, by name.
+        launched_last: the profile that was last launched there, where it is another one that the inventory has; "" else.
         healthy: why nothing needs doing; "" when something does.
         engine: the profile's, as a person writes it; "" without a profile.
         proofs: flag name -> what the source that would run shows of it.
@@ -70,6 +71,7 @@ class Plan:
     steps: tuple[PlannedStep, ...]
     touches: str = ""
     spares: tuple[str, ...] = ()
+    launched_last: str = ""
     healthy: str = ""
     engine: str = ""
     proofs: Mapping[str, Explanation] = field(default_factory=dict)

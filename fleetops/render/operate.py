@@ -1,5 +1,6 @@
 """How a change looks: its plan, its steps as they happen, and what it came to."""
 
+import shlex
 import textwrap
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -48,9 +49,18 @@ def show_plan(
     spared = f"  Not touched: {', '.join(plan.spares)}." if plan.spares else ""
     output.show(f"  touches {plan.touches}.{spared}")
     show_waived(output, plan.waived)
+    if plan.launched_last:
+        _show_launched_last(output, plan)
     if exact:
         show_proofs(output, plan)
         show_commands(output, plan, scripts=scripts)
+
+
+def _show_launched_last(output: Output, plan: Plan) -> None:
+    again = typed(shlex.join(["fleetops", "recover", "--profile", plan.launched_last, plan.node]))
+    told = f"  {plan.launched_last} was launched here last; this plan launches {plan.profile}, as the inventory says"
+    output.show(Text(safe(told), style="yellow"))
+    output.show(Text(f"  that one instead: {safe(again)}", style="yellow"))
 
 
 def show_next(output: Output, command: str) -> None:
@@ -224,6 +234,7 @@ def plan_json(plan: Plan, status: str, following: str = "") -> dict[str, Any]:
         "next": following,
         "touches": plan.touches,
         "not_touched": list(plan.spares),
+        "launched_last": plan.launched_last,
         "waived": dict(plan.waived),
         **_rests_on(plan),
         "steps": [_step_json(step) for step in plan.steps],
