@@ -25,6 +25,7 @@ OPEN_S = 15.0
 LONGEST_LINE_BYTES = 100_000
 """Linux takes no argument over 128 KiB, and sshd hands the whole line to the login shell as one."""
 
+_NOT_KNOWN = "; whether it took effect is not known"
 _SESSIONS_AT_ONCE = 6  # sshd's MaxSessions is 10, and it frees a place a little later than it is left
 _ROOM_S = 3.0
 _RETRY_S = 0.05
@@ -63,7 +64,8 @@ class SshSession:
         )
         longest_s = command.deadline_s + quote.KILL_AFTER_S
         sending = self._under_way.call(nonce, out, root=command.root, longest_s=longest_s)
-        return self._exchange(command, line, nonce, (out, err), sending)
+        with self._reading(not command.changes):
+            return self._exchange(command, line, nonce, (out, err), sending)
 
     def end_running(self, within_s: float) -> None:
         """End what `run` has under way, as its deadline would, and wait for that; nothing new can be run any more.
@@ -124,7 +126,8 @@ class SshSession:
         for sudo in (False, True):
             places = [place for place, command in enumerate(commands) if self._needs_sudo(command) is sudo]
             if places:
-                results = self._batch([commands[place] for place in places], sudo=sudo)
+                with self._reading(not any(commands[place].changes for place in places)):
+                    results = self._batch([commands[place] for place in places], sudo=sudo)
                 outcomes |= dict(zip(places, results, strict=True))
         return [outcomes[place] for place in range(len(commands))]
 
@@ -266,9 +269,24 @@ class SshSession:
             host=self._name,
         )
 
+    @contextmanager
+    def _reading(self, only_reads: bool) -> Iterator[None]:
+        """A connection that breaks while something is read leaves nothing open but the answer."""
+        try:
+            yield
+        except ConnectionLost as error:
+            if not only_reads:
+                raise
+            raise ConnectionLost(
+                f"{error.message.removesuffix(_NOT_KNOWN)}; it was only reading",
+                hint=f"fleetops probe {self._name}",
+                host=self._name,
+                reason=error.reason,
+            ) from error
+
     def _lost(self, why: str, reason: Silence | None = None) -> ConnectionLost:
         return ConnectionLost(
-            f"{self._name}: {why}; whether it took effect is not known",
+            f"{self._name}: {why}{_NOT_KNOWN}",
             hint=f"look before doing it again: fleetops probe {self._name}",
             host=self._name,
             reason=reason,

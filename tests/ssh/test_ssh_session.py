@@ -125,16 +125,25 @@ def test_a_connection_that_died_meanwhile_is_made_again(site):
         assert session.run(Command(argv=("echo", "again"))).stdout == "again\n"
 
 
-def test_a_connection_that_breaks_during_a_command_leaves_it_unknown(site):
+@pytest.mark.parametrize(
+    ("changes", "told", "hint"),
+    [
+        (True, "whether it took effect is not known", "look before doing it again: fleetops probe node-1"),
+        (False, "it was only reading", "fleetops probe node-1"),
+    ],
+)
+def test_a_connection_that_breaks_during_a_command_leaves_it_unknown(site, changes, told, hint):
     server = site.serve()
     started = threading.Event()
     with site.connections() as connections:
         session = connections.session(node(server))
         breaker = threading.Thread(target=lambda: (started.wait(10), server.cut()), daemon=True)
         breaker.start()
-        with pytest.raises(ConnectionLost, match="whether it took effect is not known") as lost:
-            session.run(shell("echo go; sleep 73.25", deadline_s=60), lambda _: started.set())
-    assert lost.value.host == "node-1"
+        with pytest.raises(ConnectionLost, match=f"; {told}$") as lost:
+            session.run(
+                shell("echo go; sleep 73.25", deadline_s=60, changes=changes), lambda _: started.set()
+            )
+    assert (lost.value.host, lost.value.hint) == ("node-1", hint)
     assert isinstance(lost.value, Unreachable)
 
 
