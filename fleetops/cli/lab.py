@@ -90,7 +90,7 @@ def _status(folder: Path, output: "Output") -> None:
 def _kinds(kind: str, output: "Output") -> None:
     """Every kind of breakage in a line, or one of them at length."""
     from fleetops.lab.breakages import all_breakages, breakage
-    from fleetops.render.table import columns
+    from fleetops.render.table import columns, folded
 
     found = (breakage(kind),) if kind else all_breakages()
     if output.wants_json:
@@ -101,7 +101,8 @@ def _kinds(kind: str, output: "Output") -> None:
     else:
         rows = [("breakage", "can happen to", "what it is")]
         rows += [(each.name, " ".join(each.platforms), each.summary) for each in found]
-        output.show(columns(rows))
+        # On a terminal what is long goes on in its own column; piped, a line each.
+        output.show(folded(rows) if output.is_terminal else columns(rows))
         output.note("fleetops lab break --list KIND tells more; fleetops lab break NODE KIND does it")
 
 

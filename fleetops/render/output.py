@@ -108,13 +108,19 @@ class _Console(Console):
         raise BrokenPipeError
 
 
+def _piped_width(environ: Mapping[str, str]) -> int:
+    """As wide as whoever exports COLUMNS asks for."""
+    asked = environ.get("COLUMNS", "")
+    return int(asked) if asked.isascii() and asked.isdecimal() and int(asked) > 0 else _PIPED_WIDTH
+
+
 def _console(stream: TextIO, environ: Mapping[str, str]) -> Console:
     is_terminal = stream.isatty()
     return _Console(
         file=stream,
         force_terminal=is_terminal,
         no_color="NO_COLOR" in environ or None,
-        width=None if is_terminal else _PIPED_WIDTH,
+        width=None if is_terminal else _piped_width(environ),
         highlight=False,
         emoji=False,
         _environ=environ,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
+from rich.table import Table
 from rich.text import Text
 
 from fleetops.render.plain import safe
@@ -21,6 +22,17 @@ def columns(
     cells = [[safe(cell) for cell in row] for row in rows]
     widths = [max(cell_len(row[at]) for row in cells) for at in range(len(cells[0]))]
     return Text("\n").join(_line(row, widths, set(right), styles or {}, indent) for row in cells)
+
+
+def folded(rows: Sequence[Sequence[str]]) -> Table:
+    """The same for a terminal: what is too long goes on in its own, the last column."""
+    table = Table.grid(padding=(0, _GAP, 0, 0))
+    for _ in rows[0][:-1]:
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(safe(cell)) for cell in row))
+    return table
 
 
 def _line(

@@ -1,5 +1,6 @@
 """`fleetops lab` on the command line."""
 
+import io
 import json
 import os
 import re
@@ -12,7 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from fleetops.cli.program import run
+from fleetops.cli.world import World
 from fleetops.lab.api import Lab
+from fleetops.lab.breakages import all_breakages
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 class Shell:
@@ -72,6 +81,18 @@ def test_the_kinds_of_breakage_are_listed(shared: Shell) -> None:
     told = shared("lab", "break", "--list").stdout
     (line,) = (line for line in told.splitlines() if line.startswith("guest-locked"))
     assert re.search(r"^guest-locked +lxc vm +a running backup", line)
+
+
+def test_on_a_terminal_the_list_of_breakages_is_indented_where_it_goes_on() -> None:
+    out = Terminal()
+    world = World(stdout=out, stderr=io.StringIO(), environ={"COLUMNS": "80", "TERM": "dumb"})
+    assert run(["lab", "break", "--list"], world) == 0
+    head, *lines = out.getvalue().splitlines()
+    kinds = [line for line in lines if not line.startswith(" ")]
+    assert [line.split()[0] for line in kinds] == [one.name for one in all_breakages()]
+    column = head.index("what it is")
+    assert all(line[:column].isspace() for line in lines if line not in kinds)
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_kind_of_breakage_is_explained(shared: Shell) -> None:

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from fleetops.render.output import Output
+from fleetops.render.table import folded
 
 
 class Terminal(io.StringIO):
@@ -46,3 +47,20 @@ def test_json_spells_out_bytes_that_are_no_characters() -> None:
     out = io.StringIO()
     Output(out, io.StringIO(), wants_json=True).json({"stdout": "caf\udce9 é \\ \ud800"})
     assert json.loads(out.getvalue()) == {"stdout": "caf\\xe9 é \\ \\ud800"}
+
+
+@pytest.mark.parametrize(("columns", "width"), [("100", 100), ("", 160), ("x", 160), ("0", 160)])
+def test_piped_it_is_laid_out_for_the_columns_that_are_exported(columns: str, width: int) -> None:
+    assert Output(io.StringIO(), io.StringIO(), environ={"COLUMNS": columns}).width == width
+
+
+def test_a_table_on_a_terminal_goes_on_in_its_last_column() -> None:
+    out = Terminal()
+    rows = [("breakage", "what it is"), ("orphans", "word " * 30)]
+    Output(out, io.StringIO(), environ={"TERM": "dumb", "COLUMNS": "80"}).show(folded(rows))
+    head, *lines = out.getvalue().splitlines()
+    column = head.index("what it is")
+    assert lines[0].startswith("orphans ")
+    assert len(lines) > 2
+    assert all(line[:column].isspace() and not line[column].isspace() for line in lines[1:])
+    assert max(map(len, lines)) <= 80
