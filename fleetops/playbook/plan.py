@@ -88,8 +88,13 @@ def _silent_too(entry: Entry) -> bool:
 
 def _in_silence(book: Playbook, number: int, planned: PlannedStep, situation: Situation) -> PlannedStep:
     """The step as it stands for a node that does not answer: not before it is back, and then from what is read there."""
-    if situation.observation.silence is None or _silent_too(book.entries[number - 1]):
+    if situation.observation.silence is None:
         return planned
+    if _silent_too(book.entries[number - 1]):
+        # Nothing that came before could have sufficed.
+        return (
+            replace(planned, condition="") if all_steps()[book.entries[number - 1].step].powers else planned
+        )
     as_is = replace(planned, detail="", actions=(), blocked="", guard="", mend="", condition="", skip="")
     if is_out_of_reach(book, number, situation):
         return replace(as_is, skip=NO_SIGNAL)

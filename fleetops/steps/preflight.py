@@ -159,7 +159,9 @@ def _from_facts(observation: Observation, profile: Profile) -> list[str]:
     elif here := _listening(facts, profile):
         against.append(_taken(profile, _owner(facts, here)))
     if found.leftovers:
-        against.append(f"{len(found.leftovers)} shared-memory segments of dead owners are left")
+        many = len(found.leftovers) > 1
+        segments = f"{len(found.leftovers)} shared-memory segment{'s' if many else ''}"
+        against.append(f"{segments} of dead owners {'are' if many else 'is'} left")
     # What another service holds is told with it.
     told = {process.pid for process in found.daemons}
     told.update(process.pid for service in found.others for process in service.processes)

@@ -53,9 +53,16 @@ def run(desk: Desk, _options: Options) -> str:
         capacity = capacity.with_rates(measurement)
     desk.record_launch(capacity)
     rate = f", {capacity.tokens_per_s:,.0f} tokens/s" if capacity.tokens_per_s else ""
-    device, host = _shown(capacity.device_tokens), _shown(capacity.host_tokens)
     whose = "a rank" if of.pools_of == "per-rank" else "of the whole server"
-    return f"device tokens {device}, host tokens {host} {whose}{_host_memory(capacity)}{rate}"
+    return f"{tokens_held(capacity, whose)}{_host_memory(capacity)}{rate}"
+
+
+def tokens_held(capacity: Capacity, whose: str) -> str:
+    """Device and host tokens, and whose they are where there are any."""
+    device, host = _shown(capacity.device_tokens), _shown(capacity.host_tokens)
+    if capacity.host_tokens is None:
+        return f"device tokens {device}{'' if capacity.device_tokens is None else f' {whose}'}, host tokens {host}"
+    return f"device tokens {device}, host tokens {host} {whose}"
 
 
 def _host_memory(capacity: Capacity) -> str:

@@ -77,7 +77,7 @@ def run(desk: Desk, options: Options) -> str:
         desk.change(_ending(node, left, "end what is left"))
     for action in clearing:
         desk.restore(action)
-    ended = f"{len(found) - len(left)} ended{'' if keeping else ' on TERM'}"
+    ended = f"{len(found) - len(left)} ended{' when asked' if keeping else ' on TERM'}"
     killed = f", {len(left)} by KILL" if left else ""
     return f"{ended}{killed}{f'; stopped through {titles(keeping)}' if keeping else ''}"
 

@@ -102,6 +102,7 @@ class World:
                 step="power-cycle",
                 title="power-cycle",
                 host="pve-01",
+                condition="if what came before did not suffice",
                 actions=(Action(host="pve-01", command=CYCLE, why="stop"),),
             ),
             run=self.cycle,
@@ -162,7 +163,8 @@ def test_the_plan_skips_what_needs_a_signal_and_leaves_the_rest_for_when_it_is_b
     assert evidence.actions
     assert {evidence.host, *(action.host for action in evidence.actions)} == {"pve-01"}
     assert stop.skip == NO_SIGNAL
-    assert (cycle.skip, cycle.blocked) == ("", "")
+    # Nothing that came before could have sufficed.
+    assert (cycle.skip, cycle.blocked, cycle.condition) == ("", "", "")
     assert cycle.actions
     assert verify.condition.startswith("once the node is back")
     assert made.first_obstacle is None

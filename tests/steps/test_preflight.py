@@ -7,6 +7,7 @@ from node_scenes import (
     LISTENERS,
     NODE,
     PORT,
+    SEGMENTS,
     SERVICE_RECORDS,
     ServiceRecord,
     holders,
@@ -21,6 +22,7 @@ from node_scenes import (
 
 from fleetops.checks import judge
 from fleetops.model.fleet import Inventory
+from fleetops.model.machine import Segment
 from fleetops.steps.preflight import STEP, _from_facts
 from fleetops.steps.support.base import Situation
 
@@ -113,3 +115,18 @@ def test_what_another_service_holds_is_said_once():
     assert _from_facts(seen, VLLM) == []
     stranger = observe(process(70, "python3", "python3"), profile=VLLM, facts={HOLDERS: holders(70)})
     assert _from_facts(stranger, VLLM) == ["process 70 holds /dev/nvidiactl"]
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "1 shared-memory segment of dead owners is left"),
+        (2, "2 shared-memory segments of dead owners are left"),
+    ],
+)
+def test_what_is_left_is_counted(count, said):
+    left = [
+        Segment(name=f"/dev/shm/sgl_shm_mm_{pid}_ab", kind="posix", size_bytes=1, creator_pid=pid)
+        for pid in range(900_000, 900_000 + count)
+    ]
+    assert _from_facts(observe(facts={SEGMENTS: tuple(left)}), profile()) == [said]
