@@ -10,35 +10,35 @@ from release_wheels import tree_or_skip
 from fleetops.source.packages import package
 from fleetops.source.trace import explain
 
-# No flag yet; first release with it; objects handed on; two pools; annotated fields; strategies; parts; accessors; newest.
+# No flag yet; first release with it; objects handed on; annotated fields and pools that take it twice; the newest.
 IN_EVERY_RUN = (
     "sglang-0.4.5.post2",
     "sglang-0.4.5.post3",
     "sglang-0.5.9",
-    "sglang-0.5.14",
     "sglang-0.5.16",
-    "sglang-0.5.20",
     "sglang-0.5.23",
     "vllm-0.33.0",
-    "lmcache-0.3.1",
     "lmcache-0.5.6",
 )
 # Of the large ones, every run looks at the flag that the incident was about, and at nothing else.
-ALL_FLAGS = ("sglang-0.4.5.post2", "sglang-0.4.5.post3", "sglang-0.5.9", "lmcache-0.3.1", "lmcache-0.5.6")
+ALL_FLAGS = ("sglang-0.4.5.post2", "sglang-0.4.5.post3", "sglang-0.5.9", "lmcache-0.5.6")
 MAIN = ("hicache_size", "kv_offloading_size")
 # By far the longest way (all that the device's pools are made of); the first release with it will do.
 LONG = ("sglang-0.5.9", "mem_fraction_static")
 MORE = (
     "sglang-0.5.10",
     "sglang-0.5.12",
+    "sglang-0.5.14",
     "sglang-0.5.17",
     "sglang-0.5.19",
+    "sglang-0.5.20",
     "sglang-0.5.21",
     "vllm-0.8.5",
     "vllm-0.11.0",
     "vllm-0.14.0",
     "vllm-0.20.0",
     "vllm-0.27.1",
+    "lmcache-0.3.1",
     "lmcache-0.3.9",
     "lmcache-0.4.4",
 )

@@ -18,7 +18,7 @@ ONE_RANK = "total GB | unproven"
 RANK = "torch.distributed.get_rank()"
 
 
-@variant("sglang-0.5.9", right=ONE_RANK)
+@variant("sglang-0.5.9", right=ONE_RANK, often=True)
 def one_rank_builds_the_caches(patch: Patch) -> None:
     patch.replace(
         SCHEDULER,

@@ -13,7 +13,7 @@ HELP = "The size of host KV cache memory pool in gigabytes, which will override 
 NOW = "int(host_size * 1e9 // self.size_per_token)"
 
 
-@variant("sglang-0.5.9", right="per-rank GB")
+@variant("sglang-0.5.9", right="per-rank GB", often=True)
 def help_that_lies(patch: Patch) -> None:
     patch.replace(
         ARGS, HELP, "Total host memory in GiB (2**30), summed over all tensor-parallel ranks of the server."
@@ -42,7 +42,7 @@ def docstring_and_log_that_lie(patch: Patch) -> None:
     )
 
 
-@variant("sglang-0.5.9", right="per-rank GB")
+@variant("sglang-0.5.9", right="per-rank GB", often=True)
 def function_that_nothing_calls(patch: Patch) -> None:
     patch.append(
         HIRADIX,

@@ -20,7 +20,7 @@ GIVEN = """\
 """
 
 
-@variant("sglang-0.5.9", right="unproven", names="hiradix_cache.py")
+@variant("sglang-0.5.9", right="unproven", names="hiradix_cache.py", often=True)
 def class_by_a_runtime_name(patch: Patch) -> None:
     patch.replace(
         HIRADIX, MHA, "self.token_to_kv_pool_host = getattr(host_pools, server_args.hicache_mem_layout)("
@@ -46,7 +46,7 @@ def class_from_a_registry(patch: Patch) -> None:
     patch.replace(HIRADIX, MHA, "self.token_to_kv_pool_host = HOST_POOLS[server_args.hicache_mem_layout](")
 
 
-@variant("sglang-0.5.9", right="unproven", names="memory_pool_host.py")
+@variant("sglang-0.5.9", right="unproven", names="memory_pool_host.py", often=True)
 def broken_file_with_the_pool(patch: Patch) -> None:
     patch.append(REAL, "def broken(:\n")
 

@@ -20,7 +20,7 @@ def at_every_reader(patch: Patch, new: str) -> None:
     patch.replace(DECODE, PASSED, new, times=2)
 
 
-@variant("sglang-0.5.9", right="total GB")
+@variant("sglang-0.5.9", right="total GB", often=True)
 def divided_by_tensor_parallel_size(patch: Patch) -> None:
     at_every_reader(patch, "server_args.hicache_size / server_args.tp_size,")
 

@@ -24,12 +24,12 @@ SAME = "per-rank GB"
 OR_LOST = "per-rank GB | unproven"
 
 
-@variant("sglang-0.5.9", right=SAME)
+@variant("sglang-0.5.9", right=SAME, often=True)
 def parameter_renamed(patch: Patch) -> None:
     patch.word(REAL, "host_size", "capacity_gb")
 
 
-@variant("sglang-0.5.9", right=SAME)
+@variant("sglang-0.5.9", right=SAME, often=True)
 def file_renamed(patch: Patch) -> None:
     patch.move(REAL, "srt/mem_cache/host_memory_pools.py")
 
@@ -47,7 +47,7 @@ def pool_class_renamed(patch: Patch) -> None:
     patch.everywhere("HostKVCache", "HostPoolBase")
 
 
-@variant("sglang-0.5.9", right=SAME)
+@variant("sglang-0.5.9", right=SAME, often=True)
 def arithmetic_in_a_function(patch: Patch) -> None:
     patch.before(
         REAL,

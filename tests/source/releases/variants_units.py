@@ -9,7 +9,7 @@ CACHE = "srt/mem_cache/host_cache.py"
 NOW = "host_size * 1e9 // self.size_per_token"
 
 
-@variant("sglang-0.5.9", right="per-rank GiB")
+@variant("sglang-0.5.9", right="per-rank GiB", often=True)
 def binary_by_shift(patch: Patch) -> None:
     patch.replace(REAL, "host_size * 1e9 //", "host_size * (1 << 30) //")
 
