@@ -90,7 +90,7 @@ TABLE: dict[str, Expected] = {
     "lock-file-timeout": refused("proxmox-lock", "no-banner", says="nothing is changed", rungs=(4,)),
     "ha-managed": refused("ha", "no-banner"),
     "shared-gpu": refused("tenants", *HELD, says="174"),
-    "wrong-machine": refused("identity"),
+    "wrong-machine": refused("identity", "wrong-machine"),
 }
 
 
