@@ -9,6 +9,7 @@ from pathlib import Path
 from fleetops.checks import judge
 from fleetops.checks.support.another import another
 from fleetops.fleet.health import judge_health
+from fleetops.fleet.launched import launched_last
 from fleetops.fleet.observe import observe
 from fleetops.fleet.probe import remember_identity
 from fleetops.fleet.prove import explain_with, prove
@@ -121,9 +122,7 @@ class Operation:
         relaunches = self.book.name == "recover" and any(one.step == "prove" for one in self.book.entries)
         if not relaunches or self.profile is None or self.profile.name != self.node.profile:
             return ""
-        last = self.store.last_launch(self.node.name)
-        is_other = last is not None and last.profile != self.profile.name
-        return last.profile if last and is_other and last.profile in self.inventory.profiles else ""
+        return launched_last(self.store, self.inventory, self.node)
 
     def _must_be_plannable(self, observation: Observation) -> None:
         """Raises Unreachable where nothing may be planned for a silent node, with what to type.

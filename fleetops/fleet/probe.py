@@ -8,6 +8,7 @@ from typing import Protocol
 from fleetops.checks import judge
 from fleetops.engines import engine
 from fleetops.engines.condition import is_wedged
+from fleetops.fleet.launched import Launches, launched_last, relaunching
 from fleetops.fleet.observe import observe
 from fleetops.fleet.read import Sessions
 from fleetops.fleet.summary import port_use, summarise
@@ -27,7 +28,7 @@ _OK = 200
 _NOT_THERE = {401, 403, 404}
 
 
-class Memory(Protocol):
+class Memory(Launches, Protocol):
     """What was recorded of nodes before; `store.database.Store` is one."""
 
     def baseline(self, node: str) -> Baseline | None:
@@ -63,7 +64,11 @@ def probe_nodes(
         idle, peers = recorded.baseline(node.name), recorded.baselines()
         observation = observe(sessions, inventory, known, baseline=idle, peers=peers, pss=pss)
         remember_identity(recorded, observation)
-        return report_on(sessions, observation)
+        report = report_on(sessions, observation)
+        if not (other := launched_last(recorded, inventory, node)):
+            return report
+        findings = [replace(one, next=relaunching(one.next, node, other)) for one in report.findings]
+        return replace(report, findings=tuple(findings))
 
     for result in fan_out(nodes, work):
         if result.value is not None:

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from fleetops.checks import judge
 from fleetops.fleet.observe import observe
@@ -26,7 +26,6 @@ from fleetops.model.finding import Observation
 from fleetops.model.fleet import Flag, Inventory, Node, Profile
 from fleetops.model.machine import MEMORY
 from fleetops.model.proof import Explanation
-from fleetops.model.record import LaunchRecord
 from fleetops.model.size import DOES_NOT_FIT, FITS, Sizing
 from fleetops.sizing.answer import answer
 from fleetops.sizing.budget import Room, Rooms
@@ -38,13 +37,6 @@ from fleetops.steps.support.launching import ranks_on_node, rooms_for
 from fleetops.store.proofs import Proofs
 
 Ask = Callable[[Command], Outcome]
-
-
-class Records(Memory, Protocol):
-    """What was recorded before; `store.database.Store` is one."""
-
-    def last_launch(self, node: str, *, other_than: str = "") -> LaunchRecord | None:
-        """The newest launch on a node."""
 
 
 def size_offline(profile: Profile, given: Given) -> Sizing:
@@ -66,7 +58,7 @@ def size_nodes(
     profile: Profile | None,
     given: Given,
     *,
-    records: Records,
+    records: Memory,
     proofs: Proofs,
     on_answer: Callable[[set[str]], None] = lambda _: None,
 ) -> tuple[Sizing, ...]:
@@ -101,7 +93,7 @@ def _size_node(
     profile: Profile,
     given: Given,
     *,
-    records: Records,
+    records: Memory,
     proofs: Proofs,
 ) -> Sizing:
     """Look at the node, prove its source, read its model. Raises FleetopsError where it does not answer."""
@@ -212,7 +204,7 @@ def _configs(
     return config, given.draft_config or read_draft_config(profile, ask)
 
 
-def _device_tokens(node: Node, profile: Profile, given: Given, records: Records) -> int | None:
+def _device_tokens(node: Node, profile: Profile, given: Given, records: Memory) -> int | None:
     """As given, else as the last launch of the same profile on this node has shown."""
     if given.device_tokens is not None:
         return given.device_tokens

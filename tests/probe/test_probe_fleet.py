@@ -12,6 +12,7 @@ from fleetops.model.exit import Exit
 from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Baseline, Finding, Observation, Severity
 from fleetops.model.fleet import Host, Inventory
+from fleetops.model.record import LaunchRecord
 from fleetops.model.report import Report, Verdict
 from fleetops.model.session import Answer
 from fleetops.render.probe import probe_json, probe_screen
@@ -63,6 +64,9 @@ class Nothing:
 
     def machine_id(self, name: str) -> str:
         return ""
+
+    def last_launch(self, node: str, *, other_than: str = "") -> LaunchRecord | None:
+        return None
 
 
 def everywhere(answer: Answer | Exception) -> Doors:
