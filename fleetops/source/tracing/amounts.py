@@ -190,6 +190,7 @@ class Amount:
         site: where it became an amount of something; None while it is the flag's bare number.
         provided: what has to be so for it to be taken at all.
         capped: it is a few at most, whatever the flag says (`min(pages, 64)`), and so nobody's pool.
+        of_requests: it is no more than a number of requests (`min(tokens // 2, max_num_reqs)`), each counted once.
     """
 
     coefficient: Fraction = Fraction(1)
@@ -204,6 +205,7 @@ class Amount:
     site: Site | None = None
     provided: Answer | None = None
     capped: bool = False
+    of_requests: bool = False
     trail: tuple[Step, ...] = field(compare=False, default=())
 
     @cached_property

@@ -76,7 +76,7 @@ def _amount_first(node: ast.operator, left: Amount, right: Value, text: str) -> 
     if isinstance(node, ast.Div | ast.FloorDiv):
         return scaled(left, right, -1)
     if isinstance(node, ast.LShift) and factor is not None and 0 <= factor <= _LARGEST_POWER:
-        return replace(left, coefficient=left.coefficient * 2 ** int(factor), capped=False)
+        return replace(left, coefficient=left.coefficient * 2 ** int(factor), capped=False, of_requests=False)
     if isinstance(node, ast.RShift) and factor is not None and 0 <= factor <= _LARGEST_POWER:
         return replace(left, coefficient=left.coefficient / 2 ** int(factor))
     if isinstance(node, ast.Mod):
@@ -120,7 +120,7 @@ def scaled(amount: Amount, other: Value, sign: int) -> Amount | Symbol:
         if factor == 0:
             return Symbol("0")
         coefficient = amount.coefficient * (factor if sign > 0 else 1 / factor)
-        return replace(amount, coefficient=coefficient, capped=False)
+        return replace(amount, coefficient=coefficient, capped=False, of_requests=False)
     if isinstance(other, Amount):
         # the flag's value times itself is nothing that can be explained
         return replace(amount, moved=(*amount.moved, "the value times itself"))
@@ -135,6 +135,7 @@ def scaled(amount: Amount, other: Value, sign: int) -> Amount | Symbol:
         coefficient=amount.coefficient * unit,
         ranks=limited,
         capped=False,
+        of_requests=False,
     )
     if symbol.parallel and not symbol.counts_bytes and not symbol.mixed:
         return changed

@@ -22,6 +22,10 @@ class Branching(Assigning):
 
     def _if(self, frame: Frame, statement: ast.If) -> bool | None:
         """Both branches, or the one that is taken. Returns the way in which the rest is reached, where one has ended."""
+        with self.asking(frame, statement.test):
+            return self._either(frame, statement)
+
+    def _either(self, frame: Frame, statement: ast.If) -> bool | None:
         self.evaluate(frame, statement.test)
         verdict = self.decide(frame, statement.test)
         if verdict is not None:

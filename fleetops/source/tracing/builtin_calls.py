@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from fleetops.source.tracing import names
 from fleetops.source.tracing.amounts import Amount, Symbol
 from fleetops.source.tracing.values import Const, Each, Several, Value, Values, elements, union
 
@@ -97,11 +98,13 @@ def _bounded(arguments: list[Values], text: str) -> Values:
     if text.startswith("max("):  # something else may be larger
         return tuple(replace(one, moved=(*one.moved, text)) for one in amounts)
     few = any(isinstance(one, Const) and _is_few(one.value) for one in others)
+    requests = any(isinstance(one, Symbol) and names.counts_requests(one.text) for one in others)
     return tuple(
         replace(
             one,
             bounded=tuple(dict.fromkeys((*one.bounded, text))),
             capped=one.capped or (few and not one.is_bare),
+            of_requests=one.of_requests or (requests and not one.is_bare),
         )
         for one in amounts
     )
@@ -115,10 +118,10 @@ def _sum(arguments: list[Values], text: str) -> Values:
     source = arguments[0]
     if any(isinstance(one, Amount) for one in _spread(source, alone=True)):
         return tuple(one for one in _spread(source, alone=True) if isinstance(one, Amount))
-    names = {one.name for one in source if isinstance(one, Each) and one.name}
+    called = {one.name for one in source if isinstance(one, Each) and one.name}
     texts = {one.text for value in source for one in elements(value) if isinstance(one, Symbol)}
     counts = any(one.counts_bytes for value in source for one in elements(value) if isinstance(one, Symbol))
-    return (Symbol(text, terms=frozenset(names | texts), counts_bytes=counts),)
+    return (Symbol(text, terms=frozenset(called | texts), counts_bytes=counts),)
 
 
 def _spread(values: Values, *, alone: bool) -> list[Value]:

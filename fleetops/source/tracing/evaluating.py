@@ -2,6 +2,8 @@
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from fleetops.source.tracing.amounts import Symbol
 from fleetops.source.tracing.definitions import Function
@@ -18,6 +20,7 @@ class Evaluator(ABC):
         self.program = machine.program
         self._looking_up: set[tuple[int, str]] = set()
         self._aside = 0
+        self._asked: dict[tuple[int, int], Values] = {}
 
     @abstractmethod
     def call(self, frame: Frame, node: ast.Call) -> Values:
@@ -39,12 +42,29 @@ class Evaluator(ABC):
         """Everything that the expression may stand for; never empty."""
         if node is None:
             return (Const(None),)
+        key = (id(frame), id(node))
+        if known := self._asked.get(key):
+            return known
         self.machine.budget -= 1
         if self.machine.budget < 0:
             return (Symbol(written(node)),)
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         found: Values = method(frame, node) if method else self._anything(frame, node)
-        return found or (Symbol(written(node)),)
+        found = found or (Symbol(written(node)),)
+        if key in self._asked:
+            self._asked[key] = found
+        return found
+
+    @contextmanager
+    def asking(self, frame: Frame, test: ast.expr) -> Iterator[None]:
+        """While a test is looked at, from several sides: what it calls is followed once, as it is called once."""
+        called = [(id(frame), id(node)) for node in _followed_in(test)]
+        self._asked.update(dict.fromkeys(called, ()))
+        try:
+            yield
+        finally:
+            for key in called:
+                self._asked.pop(key, None)
 
     def _anything(self, frame: Frame, node: ast.expr) -> Values:
         """A form that carries no amount on (a formatted string, a set, ...): looked into, for what is called in it."""
@@ -52,3 +72,13 @@ class Evaluator(ABC):
             if isinstance(child, ast.expr):
                 self.evaluate(frame, child)
         return (Symbol(written(node)),)
+
+
+def _followed_in(test: ast.expr) -> Iterator[ast.expr]:
+    """What may lead into other functions; not what another frame, or each turn of a comprehension, has anew."""
+    if isinstance(test, ast.Call | ast.Attribute | ast.Subscript):
+        yield test
+    if not isinstance(test, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        for child in ast.iter_child_nodes(test):
+            if isinstance(child, ast.expr):
+                yield from _followed_in(child)

@@ -48,6 +48,10 @@ class Expressions(Operators):
         return (Symbol(written(node), rank_test=against_rank or ranks),)
 
     def _ifexp(self, frame: Frame, node: ast.IfExp) -> Values:
+        with self.asking(frame, node.test):
+            return self._chosen(frame, node)
+
+    def _chosen(self, frame: Frame, node: ast.IfExp) -> Values:
         self.evaluate(frame, node.test)
         verdict = self.decide(frame, node.test)
         found: list[Values] = []

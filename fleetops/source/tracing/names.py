@@ -53,6 +53,20 @@ def is_count(text: str) -> bool:
     return bool(_COUNT.search(text.lower()))
 
 
+_REQUESTS = re.compile(
+    r"([a-z_]+(\(\))?\.)*(max|num|n|total)_(\w+_)?(reqs|requests|seqs|sequences)( // [\w.()]+)?",
+    re.IGNORECASE,
+)
+_OF_EACH = re.compile(r"token|page|slot|block|mem|len|size|_per_|_of_|_in_", re.IGNORECASE)
+
+
+def counts_requests(text: str) -> bool:
+    """Whether it is written as a number of requests, or of each rank's; not as what so many take."""
+    written, _, _ = text.partition(" // ")
+    name = written.rpartition(".")[2]
+    return bool(_REQUESTS.fullmatch(text)) and not (_OF_EACH.search(name) or counts_bytes(name))
+
+
 def counts_bytes(name: str) -> bool:
     """Whether a variable's name says that it is a number of bytes, or bytes for each of something."""
     return bool(_BYTES.search(name.lower()))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fleetops.source.tracing import builtin_calls, names
 from fleetops.source.tracing.amounts import Amount, Symbol
 from fleetops.source.tracing.constructing import Constructing
-from fleetops.source.tracing.definitions import callee_name
+from fleetops.source.tracing.definitions import callee_name, last_name
 from fleetops.source.tracing.loops import of_its_own
 from fleetops.source.tracing.machine import Frame
 from fleetops.source.tracing.texts import written
@@ -24,6 +24,7 @@ from fleetops.source.tracing.values import (
 )
 
 ALONE = "one dimension"
+_INDEX = frozenset({"int32", "int64", "long"})
 EACH = "one for each of several, with bytes of its own"
 
 
@@ -91,7 +92,7 @@ class Outside(Constructing):
     def _by_whom(self, frame: Frame, node: ast.Call, taken: Amount) -> None:
         """Notes the functions that allocate for whoever made the amount: called again, they allocate again."""
         machine, site = self.machine, taken.site
-        if site is None or taken.capped:
+        if site is None or taken.capped or (taken.of_requests and _numbers_things(node)):
             return
         between = machine.stack[site.depth :]
         for function in between:
@@ -104,6 +105,11 @@ class Outside(Constructing):
         if between and around:
             why = EACH if all(of_its_own(loop.node, machine.path) for loop in around) else ""
             machine.repeated.append(machine.met(taken, machine.step(frame, node, "allocation"), frame, why))
+
+
+def _numbers_things(node: ast.Call) -> bool:
+    """Whether it allocates whole numbers, as wide as an index: a table of what stands elsewhere, not the things."""
+    return any(one.arg == "dtype" and last_name(one.value) in _INDEX for one in node.keywords)
 
 
 def _first_name(node: ast.expr) -> str:
