@@ -3,11 +3,16 @@
 import ast
 import re
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+# Statements, most of all, that have no others in them and bring no names from elsewhere.
+_SIMPLE = (
+    ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Raise, ast.Assert, ast.Pass,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,17 @@ class Module:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Of the text."""
-        return self.text.splitlines()
+        """Of the text, as the parser counts them: a form feed ends none."""
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+    @cached_property
+    def _odd(self) -> list[int]:
+        """Numbers of the lines where an identifier may be written in other letters than it has (`ｎａｍｅ`)."""
+        return [] if self.text.isascii() else [n for n, one in enumerate(self.lines, 1) if not one.isascii()]
+
+    def lines_to_search(self, name: str) -> list[int]:
+        """Numbers of the lines that an identifier of this name may stand on, in order."""
+        return sorted({*self.lines_mentioning(name), *self._odd})
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -131,6 +145,8 @@ class Module:
 
     def lines_mentioning(self, name: str) -> Iterator[int]:
         """Numbers of the lines that have this identifier as a word."""
+        if name not in self.text:
+            return
         word = re.compile(rf"\b{re.escape(name)}\b")
         for number, line in enumerate(self.lines, 1):
             if name in line and word.search(line):
@@ -169,6 +185,17 @@ def statements_in(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from statements_in(inner)
 
 
+def breadth_first(top: ast.AST) -> Iterator[ast.AST]:
+    """The statements in it in the order of `ast.walk`, nested functions' too, without looking into expressions."""
+    todo = deque([top])
+    while todo:
+        one = todo.popleft()
+        yield one
+        if not isinstance(one, _SIMPLE):
+            for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+                todo.extend(getattr(one, name, ()))
+
+
 def first_line(node: FunctionNode) -> int:
     """Decorators included."""
     return min([node.lineno, *(one.lineno for one in node.decorator_list)])
@@ -190,7 +217,10 @@ def callee_name(node: ast.Call) -> str:
 
 def _collect(module: Module, statements: list[ast.stmt], owner: Class | None, outer: Function | None) -> None:
     for one in statements:
-        if isinstance(one, FunctionNode):
+        if isinstance(one, _SIMPLE):
+            if owner is None and outer is None:
+                _collect_assign(module, one)
+        elif isinstance(one, FunctionNode):
             _collect_function(module, one, owner, outer)
         elif isinstance(one, ast.ClassDef):
             made = Class(module, one)
@@ -204,8 +234,6 @@ def _collect(module: Module, statements: list[ast.stmt], owner: Class | None, ou
                 if isinstance(only, ast.Import | ast.ImportFrom):
                     _collect_import(module, only, at_top=False)
         else:
-            if owner is None and outer is None:
-                _collect_assign(module, one)
             for inner in _bodies(one):
                 _collect(module, inner, owner, outer)
 
@@ -255,6 +283,8 @@ def _collect_import(module: Module, node: ast.Import | ast.ImportFrom, *, at_top
 
 
 def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    if isinstance(statement, _SIMPLE):
+        return
     for name in ("body", "orelse", "finalbody"):
         inner = getattr(statement, name, None)
         if isinstance(inner, list):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 
 from fleetops.model.proof import EngineCheck
-from fleetops.source.tracing.definitions import Class, Function, last_name
+from fleetops.source.tracing.definitions import Class, Function, breadth_first, last_name
 from fleetops.source.tracing.machine import Met
 from fleetops.source.tracing.names import symbol
 from fleetops.source.tracing.program import Program, Variable
@@ -82,7 +82,7 @@ def _target(
 
 def _assigned(function: Function, name: str) -> list[ast.expr]:
     found: list[ast.expr] = []
-    for node in ast.walk(function.node):
+    for node in breadth_first(function.node):
         targets = node.targets if isinstance(node, ast.Assign) else []
         if any(isinstance(one, ast.Name) and one.id == name for one in targets) and isinstance(
             node, ast.Assign

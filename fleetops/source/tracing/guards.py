@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from fleetops.source.tracing import names
-from fleetops.source.tracing.definitions import last_name
+from fleetops.source.tracing.definitions import breadth_first, last_name
 
 _DEEP = 6
 
@@ -84,7 +84,7 @@ def _is_rank_arithmetic(node: ast.expr) -> bool:
 def local_tests(function: ast.AST) -> dict[str, ast.expr]:
     """Variables of a function that are given a test (or a rank), by name."""
     found: dict[str, ast.expr] = {}
-    for node in ast.walk(function):
+    for node in breadth_first(function):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             found[node.targets[0].id] = node.value
     return found

@@ -1,10 +1,11 @@
 """Where a file calls a function or hands it on by its name, and whether only some ranks get there."""
 
 import ast
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fleetops.source.tracing.definitions import Class, Function, FunctionNode, Module, last_name
+from fleetops.source.tracing.definitions import Class, Function, FunctionNode, Module, first_line, last_name
 from fleetops.source.tracing.guards import local_tests, restricts
 from fleetops.source.tracing.names import is_rank
 from fleetops.source.tracing.program import Program
@@ -53,13 +54,14 @@ def uses_of(program: Program, module: Module, name: str, *, by_name: bool) -> It
     if module.broken:
         return
     visited: set[ast.AST] = set()
+    lines = module.lines_to_search(name)
     for line in module.lines_mentioning(name):
         function = module.function_at(line)
         top = function.node if function else _statement_at(module.body, line)
         if top is None or top in visited:
             continue
         visited.add(top)
-        finder = _Finder(program, module, name, by_name=by_name)
+        finder = _Finder(program, module, name, lines, by_name=by_name)
         finder.within(top, function)
         yield from finder.found
 
@@ -76,22 +78,26 @@ def _statement_at(body: list[ast.stmt], line: int) -> ast.stmt | None:
 
 
 class _Finder:
-    """Walks one function, or one statement of a module's own level, with the branches around each place."""
+    """Walks one function, or one statement of a module's own level, with the branches around each place.
 
-    def __init__(self, program: Program, module: Module, name: str, *, by_name: bool) -> None:
+    Of a large function only what is around the lines that have the name is looked at.
+    """
+
+    def __init__(
+        self, program: Program, module: Module, name: str, lines: Sequence[int], *, by_name: bool
+    ) -> None:
         self.program, self.module, self.name, self.by_name = program, module, name, by_name
+        self.lines = lines
         self.found: list[Use] = []
         self.function: Function | None = None
         self.owner: Class | None = None
         self.variable = ""
-        self.tests: dict[str, ast.expr] = {}
         self.starting = False
 
     def within(self, top: ast.stmt, function: Function | None) -> None:
         """Look through it."""
         self.function = function
         if function:
-            self.tests = local_tests(function.node)
             self._signature(function.node)
             self._block(function.node.body, 0)
             return
@@ -106,14 +112,22 @@ class _Finder:
     def _ranks(self, test: ast.expr, *, branch: bool) -> bool:
         return restricts(
             test,
-            self.tests,
+            local_tests(self.function.node) if self.function else {},
             branch=branch,
             leaf=lambda node: hides_rank_test(node, self.function, self.program),
         )
 
+    def _has_it(self, node: ast.stmt) -> bool:
+        """Whether the name stands on a line of this statement, its decorators included."""
+        first = first_line(node) if isinstance(node, FunctionNode) else node.lineno
+        place = bisect_left(self.lines, first)
+        return place < len(self.lines) and self.lines[place] <= (node.end_lineno or first)
+
     def _block(self, statements: list[ast.stmt], ranks: int) -> None:
-        for one in statements:
-            self._statement(one, ranks)
+        having = [one for one in statements if self._has_it(one)]
+        for one in statements[: statements.index(having[-1]) + 1] if having else ():
+            if one in having:
+                self._statement(one, ranks)
             if isinstance(one, ast.Return | ast.Raise):
                 return  # what follows is never reached
             if isinstance(one, ast.If) and not one.orelse and _ends(one.body):
@@ -125,11 +139,15 @@ class _Finder:
         """Both ways; what stands in both is reached by all, whatever the test."""
         self._expression(one.test, ranks)
         start = len(self.found)
-        self._block(one.body, ranks or (one.lineno if self._ranks(one.test, branch=True) else 0))
+        self._arm(one, one.body, ranks, branch=True)
         middle = len(self.found)
-        self._block(one.orelse, ranks or (one.lineno if self._ranks(one.test, branch=False) else 0))
+        self._arm(one, one.orelse, ranks, branch=False)
         if not ranks and start < middle < len(self.found):
             self.found[start:] = [_unrestricted(use, one.lineno) for use in self.found[start:]]
+
+    def _arm(self, one: ast.If, body: list[ast.stmt], ranks: int, *, branch: bool) -> None:
+        if any(self._has_it(inner) for inner in body):
+            self._block(body, ranks or (one.lineno if self._ranks(one.test, branch=branch) else 0))
 
     def _match(self, one: ast.Match, ranks: int) -> None:
         self._expression(one.subject, ranks)

@@ -151,7 +151,10 @@ _MOST = 10
 
 def union(*alternatives: Iterable[Value]) -> Values:
     """All of them, each once, amounts first; beyond a dozen the ones that say least are dropped."""
-    seen = dict.fromkeys(value for values in alternatives for value in values)
+    every = [value for values in alternatives for value in values]
+    if len(every) <= 1:
+        return tuple(every)
+    seen = dict.fromkeys(every)
     if len(seen) <= 1:
         return tuple(seen)
     first = [value for value in seen if _has_amount(value)]

@@ -265,6 +265,12 @@ def lines_end_as_on_windows(patch: Patch) -> None:
 
 
 @variant(SMALL, right=SAME)
+def form_feeds_that_end_no_line(patch: Patch) -> None:
+    for file in (POOL, CACHE, SCHEDULER):
+        patch.edits[file] = "# Its first page." + 40 * "\f" + "\n" + patch.text(file)
+
+
+@variant(SMALL, right=SAME)
 def indented_with_tabs(patch: Patch) -> None:
     patch.edits[POOL] = patch.text(POOL).replace("    ", "\t")
 
