@@ -58,7 +58,8 @@ class Evaluator(ABC):
     @contextmanager
     def asking(self, frame: Frame, test: ast.expr) -> Iterator[None]:
         """While a test is looked at, from several sides: what it calls is followed once, as it is called once."""
-        called = [(id(frame), id(node)) for node in _followed_in(test)]
+        every = [(id(frame), id(node)) for node in _followed_in(test)]
+        called = [key for key in every if key not in self._asked]
         self._asked.update(dict.fromkeys(called, ()))
         try:
             yield

@@ -22,6 +22,7 @@ class Expressions(Operators):
         found: list[Values] = []
         with ExitStack() as reached:
             for value in node.values:
+                reached.enter_context(self.asking(frame, value))
                 found.append(self.evaluate(frame, value))
                 reached.enter_context(self.branch(frame, value, value, branch=isinstance(node.op, ast.And)))
         ranks = any(isinstance(one, Symbol) and one.rank_test for values in found for one in values)
