@@ -222,6 +222,19 @@ def test_the_index_finds_what_a_search_finds(data: bytes, name: str) -> None:
     assert (name.encode() in words(text)) is mentions(text, name)
 
 
+@pytest.mark.parametrize("searches", [0, 3])
+def test_other_programs_inside_a_package_are_not_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, searches: int
+) -> None:
+    monkeypatch.setattr(local_tree, "_SEARCHES", searches)
+    for file in ("srt/pool.py", "srt/test_pool.py", "multimodal_gen/pool.py", "srt/latest/pool.py"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("host_size = 0")
+    tree = LocalTree(tmp_path, "sglang")
+    assert tree.mentioning("host_size") == ("srt/latest/pool.py", "srt/pool.py")
+    assert tree.sha256("multimodal_gen/pool.py")
+
+
 def test_many_names_are_found_by_the_index(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("hicache_size", "host_size", "size", "nowhere_at_all")
     by_search = LocalTree(package, "sglang")

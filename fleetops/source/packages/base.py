@@ -24,3 +24,12 @@ class Package:
     parallel_sizes: tuple[str, ...] = ()
     has_options: bool = True
     left_out: tuple[str, ...] = ("test", "tests", "benchmark", "benchmarks")
+
+    def leaves_out(self, file: str) -> bool:
+        """Whether it is in one of those folders, or a test beside what it tests."""
+        *folders, name = file.split("/")
+        return (
+            name.startswith(("test_", "bench_"))
+            or name == "unit_test.py"
+            or not set(self.left_out).isdisjoint(folders)
+        )

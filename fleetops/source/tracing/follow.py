@@ -95,8 +95,8 @@ class Follower:
         What processes share says nothing of each. Of what a configuration holds, every reader may take some.
         """
         return held.amount.site is not None and any(
-            (one.root is held.root or self._is_own(held, one.root))
-            and one.amount.site == held.amount.site
+            one.amount.site == held.amount.site
+            and (one.root is held.root or self._is_own(held, one.root))
             and not is_shared(one.step.text)
             for one in self.machine.allocations
         )

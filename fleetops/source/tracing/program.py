@@ -56,15 +56,7 @@ class Program:
 
     def files_mentioning(self, name: str) -> tuple[str, ...]:
         """Without the folders of other programs (tests, benchmarks)."""
-        return tuple(file for file in self.tree.mentioning(name) if not self._is_left_out(file))
-
-    def _is_left_out(self, file: str) -> bool:
-        *folders, name = file.split("/")
-        return (
-            bool(set(folders) & set(self.package.left_out))
-            or name.startswith(("test_", "bench_"))
-            or name == "unit_test.py"
-        )
+        return tuple(file for file in self.tree.mentioning(name) if not self.package.leaves_out(file))
 
     def module(self, file: str) -> Module | None:
         """The parsed file; None where it is not in the tree."""
