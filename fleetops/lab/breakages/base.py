@@ -33,6 +33,8 @@ socket.create_connection(("127.0.0.1", {PORT}), 5).sendall(head + body)
 _MAIN = (
     f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from fleetops.lab.%s import main; sys.exit(main())"
 )
+# The first that dies may take others along before their turn.
+_KILL = 'for pid; do kill -KILL "$pid" 2>/dev/null || [ ! -e "/proc/$pid" ] || exit; done'
 
 
 class BreakageFailed(FleetopsError):  # noqa: N818 - named for what the user reads
@@ -100,7 +102,7 @@ class BrokenNode:
 
     def kill(self, seen: Iterable[Seen]) -> None:
         """SIGKILL, all at once."""
-        self.run("kill", "-KILL", *(str(each.pid) for each in seen))
+        self.run("sh", "-c", _KILL, "kill", *(str(each.pid) for each in seen))
 
     def ask(self) -> None:
         """Send one request that no rank will ever answer: the launcher waits for it also when it is asked to stop."""
