@@ -20,5 +20,5 @@ def apply(folder: Path, node: str) -> None:
     """Have the node's port lead to another machine."""
     broken = BrokenNode(folder, node)
     broken.clear()
-    other = "node-190" if node != "node-190" else "node-181"
+    other = "node-174" if node != "node-174" else "node-190"
     mark(broken, Mark.IMPOSTOR, other)
