@@ -16,11 +16,8 @@ from fleetops.lab.breakages import all_breakages
 from fleetops.lab.privilege import LabUnavailable
 
 OFTEN = {
-    ("lxc", "no-banner"),
-    ("lxc", "orphans"),
     ("lxc", "guest-locked"),
     ("vm", "vram-needs-restart"),
-    ("vm", "shm"),
     ("bare", "respawning"),
     ("bare", "one-gpu-wants-reset"),
     ("bare", "port-held"),
