@@ -16,6 +16,7 @@ from fleetops.engines.support.command_line import file_name, program, write_flag
 from fleetops.engines.support.finder import Shape, apart, find_services, titled
 from fleetops.engines.support.openai import complaint
 from fleetops.engines.support.prometheus import samples
+from fleetops.engines.support.segments import COMMON_SEGMENTS
 from fleetops.engines.support.sglang_log import LOG
 from fleetops.model.engine import LogReport, Service, ServiceRecord
 from fleetops.model.fleet import AUTO, Flag, FlagScope, FlagValue, Profile
@@ -48,8 +49,6 @@ _HOST_POOL_SWITCHES = ("enable_hierarchical_cache", "disaggregation_decode_enabl
 _DEFAULT_RATIO = 2.0
 
 _OWN_SEGMENTS = ("sgl_shm_", "multi_tokenizer_args_")
-# Made by torch, NCCL, CUDA and Python's multiprocessing for any program.
-_COMMON_SEGMENTS = ("psm_", "nccl-", "torch_", "cuda.shm.", "sem.mp-")
 
 _RANK_LABELS = (("dp_rank", "DP"), ("pp_rank", "PP"), ("tp_rank", "TP"), ("moe_ep_rank", "EP"))
 _DEVICE_METRIC = "sglang:max_total_num_tokens"
@@ -223,7 +222,7 @@ class Sglang:
 
     def may_own_segment(self, name: str) -> bool:
         """`psm_*` (Python), `nccl-*`, `torch_*` and the like."""
-        return file_name(name).startswith(_COMMON_SEGMENTS)
+        return file_name(name).startswith(COMMON_SEGMENTS)
 
 
 def _size(text: str | None) -> int:

@@ -13,6 +13,7 @@ from fleetops.engines.support import openai
 from fleetops.engines.support.command_line import file_name, write_flags
 from fleetops.engines.support.finder import find_services
 from fleetops.engines.support.prometheus import Sample, samples
+from fleetops.engines.support.segments import COMMON_SEGMENTS
 from fleetops.engines.support.vllm_log import LOG
 from fleetops.engines.support.vllm_shape import CONSOLE_SCRIPT, MODULE, PARALLEL_FLAGS, SHAPE, rank_count
 from fleetops.model.engine import LogReport, Service, ServiceRecord
@@ -28,8 +29,6 @@ _PORT_FLAGS = ("master_port", "data_parallel_rpc_port")
 
 # v1/kv_offload/cpu/shared_offload_region.py, distributed/ec_transfer/ec_connector/cpu/ec_shared_region.py.
 _OWN_SEGMENTS = ("vllm_offload_", "vllm_ec_")
-# The message queue between engine core and workers is Python's own shared memory (shm_broadcast.py).
-_COMMON_SEGMENTS = ("psm_", "nccl-", "torch_", "cuda.shm.", "sem.mp-")
 
 _CACHE_METRIC, _CACHE_LABEL = "vllm:cache_config_info", "kv_cache_size_tokens"
 _RUNNING_METRIC, _WAITING_METRIC = "vllm:num_requests_running", "vllm:num_requests_waiting"
@@ -136,7 +135,7 @@ class Vllm:
 
     def may_own_segment(self, name: str) -> bool:
         """`psm_*` (Python), `nccl-*`, `torch_*` and the like."""
-        return file_name(name).startswith(_COMMON_SEGMENTS)
+        return file_name(name).startswith(COMMON_SEGMENTS)
 
 
 def _named(text: str, name: str) -> Iterable[Sample]:

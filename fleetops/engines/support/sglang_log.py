@@ -1,26 +1,20 @@
 """SGLang's log lines, release by release (0.4.5.post3 to 0.5.23), in the order in which they come."""
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
-from fleetops.engines.support.log_fold import Failure, LogForm, Milestone, Telling, whole
+from fleetops.engines.support.log_fold import Failure, LogForm, Telling, whole
+from fleetops.engines.support.log_lines import (
+    OOM_KILLER,
+    graph_batches,
+    milestones,
+    ready,
+    shards,
+    stage,
+    with_advice,
+)
 from fleetops.model.engine import LogReport
 from fleetops.model.units import GB, show_gb
-
-Change = Callable[[LogReport, re.Match[str]], LogReport]
-
-
-def _stage(stage: str, progress: str) -> Change:
-    return lambda report, _: replace(report, stage=stage, progress=progress)
-
-
-def _shards(report: LogReport, found: re.Match[str]) -> LogReport:
-    return replace(report, stage="weights", progress=f"loading weights, {found[1]} of {found[2]} shards")
-
-
-def _graph_batches(report: LogReport, found: re.Match[str]) -> LogReport:
-    return replace(report, stage="graphs", progress=f"capturing CUDA graphs, {found[1]} of {found[2]}")
 
 
 def _kv_cache(report: LogReport, found: re.Match[str]) -> LogReport:
@@ -59,28 +53,19 @@ def _synced_host_tokens(report: LogReport, found: re.Match[str]) -> LogReport:
     return replace(report, host_tokens=int(found[1]))
 
 
-def _ready(report: LogReport, _: re.Match[str]) -> LogReport:
-    """What went wrong before and did not keep the server from coming up is no cause of death."""
-    return replace(report, stage="ready", progress="ready", ready=True, failure="", telling=0)
-
-
-def _milestones(rows: tuple[tuple[str, Change], ...]) -> tuple[Milestone, ...]:
-    return tuple(Milestone(re.compile(pattern), change) for pattern, change in rows)
-
-
-_MILESTONES = _milestones(
+_MILESTONES = milestones(
     (
-        (r"Init torch distributed begin", _stage("distributed", "ranks are meeting (torch distributed)")),
-        (r"Init torch distributed ends", _stage("distributed", "ranks have met")),
-        (r"Load weight begin", _stage("weights", "loading weights")),
-        (r"checkpoint shards:.*\b(\d+)/(\d+) \[", _shards),
-        (r"Load weight end", _stage("weights", "weights loaded")),
+        (r"Init torch distributed begin", stage("distributed", "ranks are meeting (torch distributed)")),
+        (r"Init torch distributed ends", stage("distributed", "ranks have met")),
+        (r"Load weight begin", stage("weights", "loading weights")),
+        (r"checkpoint shards:.*\b(\d+)/(\d+) \[", shards),
+        (r"Load weight end", stage("weights", "weights loaded")),
         # 0.5.14+ puts the dtype before the sizes; 0.5.23 may call it an upper bound or a no-op pool.
         (r"KV Cache (?:is allocated|VA upper bound|skipped).*#tokens: ([\d,]+)", _kv_cache),
-        (r"Memory pool end", _stage("kv-cache", "GPU memory pools allocated")),
-        (r"Captur\w+ (?:batches|num tokens).*?\b(\d+)/(\d+) \[", _graph_batches),
-        (r"Capture (?:.+ )?(?:cuda|CUDA) graph begin", _stage("graphs", "capturing CUDA graphs")),
-        (r"Capture (?:.+ )?(?:cuda|CUDA) graph end", _stage("graphs", "CUDA graphs captured")),
+        (r"Memory pool end", stage("kv-cache", "GPU memory pools allocated")),
+        (r"Captur\w+ (?:batches|num tokens).*?\b(\d+)/(\d+) \[", graph_batches),
+        (r"Capture (?:.+ )?(?:cuda|CUDA) graph begin", stage("graphs", "capturing CUDA graphs")),
+        (r"Capture (?:.+ )?(?:cuda|CUDA) graph end", stage("graphs", "CUDA graphs captured")),
         (r"\bmax_total_num_tokens=(\d+)", _device_tokens),
         # Up to 0.5.16, the sidecar pools of mamba, DSA and MiniMax included; from 0.5.17 with the token count.
         (r"Allocating (?P<gb>[\d.]+) GB host memory for \S", _host_pool),
@@ -89,14 +74,10 @@ _MILESTONES = _milestones(
             _host_pool,
         ),
         (r"Sync fixed-size HiCache host token capacity from \d+ to (\d+)", _synced_host_tokens),
-        (r"Application startup complete|Uvicorn running on", _stage("listening", "port open, warming up")),
-        (r"The server is fired up and ready to roll!", _ready),
+        (r"Application startup complete|Uvicorn running on", stage("listening", "port open, warming up")),
+        (r"The server is fired up and ready to roll!", ready),
     )
 )
-
-
-def _with_advice(advice: str) -> Callable[[re.Match[str]], str]:
-    return lambda found: f"{found[0].strip().rstrip('.')} ({advice})"
 
 
 def _killed_at_start(found: re.Match[str]) -> str:
@@ -123,7 +104,7 @@ _FAILURES = (
     Failure(
         re.compile(r"The host memory should be larger than the device memory.*"),
         _CAUSE,
-        _with_advice("up to 0.5.14 a host pool smaller than the GPU pool ends the launch"),
+        with_advice("up to 0.5.14 a host pool smaller than the GPU pool ends the launch"),
     ),
     Failure(re.compile(r"(?:torch\.)?(?:cuda\.)?OutOfMemoryError: .*"), _CAUSE, lambda m: m[0]),
     Failure(re.compile(r"\bCUDA out of memory\b.*"), _CAUSE, lambda m: m[0]),
@@ -149,7 +130,7 @@ _FAILURES = (
     Failure(
         re.compile(r"(?i)watchdog timeout \(self\.watchdog_timeout=[^)]*\)"),
         _CAUSE,
-        _with_advice("a rank hangs"),
+        with_advice("a rank hangs"),
     ),
     Failure(re.compile(r"Watchdog caught collective operation timeout.*"), _CAUSE, lambda m: m[0]),
     Failure(re.compile(r"ProcessGroupNCCL's watchdog got stuck for \d+ \w+.*"), _CAUSE, lambda m: m[0]),
@@ -159,7 +140,7 @@ _FAILURES = (
     Failure(
         re.compile(r"^(?:.*: line \d+:\s+)?\d*\s*Killed\b.*"),
         _CAUSE,
-        _with_advice("SIGKILL: most often the kernel's OOM killer"),
+        with_advice(OOM_KILLER),
     ),
     Failure(re.compile(r"Fatal Python error: .*"), _CAUSE, lambda m: m[0]),
     Failure(
@@ -167,12 +148,8 @@ _FAILURES = (
         _SYMPTOM,
         _crashed,
     ),
-    Failure(
-        re.compile(r"^Exit code: -9\b.*"), _CAUSE, _with_advice("SIGKILL: most often the kernel's OOM killer")
-    ),
-    Failure(
-        re.compile(r"\bExit code: -9\b"), _CAUSE, _with_advice("SIGKILL: most often the kernel's OOM killer")
-    ),
+    Failure(re.compile(r"^Exit code: -9\b.*"), _CAUSE, with_advice(OOM_KILLER)),
+    Failure(re.compile(r"\bExit code: -9\b"), _CAUSE, with_advice(OOM_KILLER)),
     Failure(re.compile(r"Rank \d+ scheduler is dead\."), _SYMPTOM),
     Failure(re.compile(r"Scheduler hit an exception: "), _SYMPTOM, lambda _: "a scheduler hit an exception"),
     Failure(re.compile(r"Received sigquit from a child process"), _SYMPTOM),

@@ -6,28 +6,20 @@ not at the margin.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
-from fleetops.engines.support.log_fold import Failure, LogForm, Milestone, Telling, whole
+from fleetops.engines.support.log_fold import Failure, LogForm, Telling, whole
+from fleetops.engines.support.log_lines import (
+    OOM_KILLER,
+    graph_batches,
+    milestones,
+    ready,
+    shards,
+    stage,
+    with_advice,
+)
 from fleetops.model.engine import LogReport
 from fleetops.model.units import GIB, show_gb
-
-Change = Callable[[LogReport, re.Match[str]], LogReport]
-
-_OOM_KILLER = "SIGKILL: most often the kernel's OOM killer"
-
-
-def _stage(stage: str, progress: str) -> Change:
-    return lambda report, _: replace(report, stage=stage, progress=progress)
-
-
-def _shards(report: LogReport, found: re.Match[str]) -> LogReport:
-    return replace(report, stage="weights", progress=f"loading weights, {found[1]} of {found[2]} shards")
-
-
-def _graph_batches(report: LogReport, found: re.Match[str]) -> LogReport:
-    return replace(report, stage="graphs", progress=f"capturing CUDA graphs, {found[1]} of {found[2]}")
 
 
 def _kv_cache(report: LogReport, found: re.Match[str]) -> LogReport:
@@ -53,49 +45,36 @@ def _offloaded(report: LogReport, found: re.Match[str]) -> LogReport:
     )
 
 
-def _ready(report: LogReport, _: re.Match[str]) -> LogReport:
-    """What went wrong before and did not keep the server from coming up is no cause of death."""
-    return replace(report, stage="ready", progress="ready", ready=True, failure="", telling=0)
-
-
-def _milestones(rows: tuple[tuple[str, Change], ...]) -> tuple[Milestone, ...]:
-    return tuple(Milestone(re.compile(pattern), change) for pattern, change in rows)
-
-
-_MILESTONES = _milestones(
+_MILESTONES = milestones(
     (
-        (r"Initializing a V\d LLM engine", _stage("engine", "the engine core is being set up")),
-        (r"(?:Starting to load model|Loading model from scratch)", _stage("weights", "loading weights")),
-        (r"checkpoint shards:.*\b(\d+)/(\d+) \[", _shards),
-        (r"Loading weights took [\d.]+ seconds", _stage("weights", "weights loaded")),
-        (r"Model loading took [\d.]+ GiB", _stage("weights", "weights loaded")),
+        (r"Initializing a V\d LLM engine", stage("engine", "the engine core is being set up")),
+        (r"(?:Starting to load model|Loading model from scratch)", stage("weights", "loading weights")),
+        (r"checkpoint shards:.*\b(\d+)/(\d+) \[", shards),
+        (r"Loading weights took [\d.]+ seconds", stage("weights", "weights loaded")),
+        (r"Model loading took [\d.]+ GiB", stage("weights", "weights loaded")),
         (
             r"SimpleCPUOffloadConnector: role=(?P<role>\w+), per_rank=(?P<size>[\d.]+) GB",
             _offloaded,
         ),
-        (r"Allocating \d+ CPU tensors", _stage("host-pool", "allocating host KV cache")),
-        (r"Available KV cache memory: ", _stage("kv-cache", "GPU memory profiled")),
+        (r"Allocating \d+ CPU tensors", stage("host-pool", "allocating host KV cache")),
+        (r"Available KV cache memory: ", stage("kv-cache", "GPU memory profiled")),
         # Two lines up to 0.27.1, one in 0.29.0, the device's own name from 0.30.0 on (`CPU`, `GPU + host`).
         (r"(?P<device>[A-Z][\w +]*?) KV cache size: (?P<tokens>[\d,]+) tokens", _kv_cache),
-        (r"Captur\w+ .*\b(\d+)/(\d+) \[", _graph_batches),
-        (r"Graph capturing finished in", _stage("graphs", "CUDA graphs captured")),
-        (r"init engine \(profile, create kv cache, warmup model\) took", _stage("engine", "engine warm")),
-        (r"Starting vLLM (?:API )?server", _stage("listening", "starting the HTTP server")),
+        (r"Captur\w+ .*\b(\d+)/(\d+) \[", graph_batches),
+        (r"Graph capturing finished in", stage("graphs", "CUDA graphs captured")),
+        (r"init engine \(profile, create kv cache, warmup model\) took", stage("engine", "engine warm")),
+        (r"Starting vLLM (?:API )?server", stage("listening", "starting the HTTP server")),
         # The port opens after the engine is up: this is the last word.
-        (r"Application startup complete\.", _ready),
+        (r"Application startup complete\.", ready),
     )
 )
-
-
-def _with_advice(advice: str) -> Callable[[re.Match[str]], str]:
-    return lambda found: f"{found[0].strip().rstrip('.')} ({advice})"
 
 
 def _worker_died(found: re.Match[str]) -> str:
     """Up to 0.27.1 without the exit code; where it is None the process was gone before anybody asked."""
     code = found["code"]
     told = (
-        f" ({_OOM_KILLER})" if code == "-9" else f" (exit code {code})" if code not in {None, "None"} else ""
+        f" ({OOM_KILLER})" if code == "-9" else f" (exit code {code})" if code not in {None, "None"} else ""
     )
     return f"worker {found['name']} died unexpectedly{told}"
 
@@ -121,7 +100,7 @@ _FAILURES = (
     Failure(re.compile(r"No module named '?vllm\b.*"), _CAUSE, lambda m: m[0]),
     Failure(re.compile(r"^(?:vllm|api_server\.py|main\.py)\b.*: error: .*"), _CAUSE, lambda m: m[0]),
     Failure(re.compile(r"Watchdog caught collective operation timeout.*"), _CAUSE, lambda m: m[0]),
-    Failure(re.compile(r"^(?:.*: line \d+:\s+)?\d*\s*Killed\b.*"), _CAUSE, _with_advice(_OOM_KILLER)),
+    Failure(re.compile(r"^(?:.*: line \d+:\s+)?\d*\s*Killed\b.*"), _CAUSE, with_advice(OOM_KILLER)),
     Failure(re.compile(r"Fatal Python error: .*"), _CAUSE, lambda m: m[0]),
     # What kills a worker leaves no line of its own: this one is as near to the cause as the log comes.
     Failure(
