@@ -1,6 +1,7 @@
 """A node that does not answer: what was seen of it, and whether a playbook may be planned for it all the same."""
 
 from fleetops.checks.support.not_down import not_down, to_look
+from fleetops.facts.guest import TOOLS
 from fleetops.model.errors import Silence, Unreachable
 from fleetops.model.fact import Missing
 from fleetops.model.finding import Observation
@@ -9,8 +10,6 @@ from fleetops.model.machine import SSH_ANSWER, PortAnswer
 from fleetops.playbook.book import Playbook
 from fleetops.playbook.guards import refusal
 from fleetops.steps import all_steps
-
-_TOOLS = {"lxc": "pct", "vm": "qm"}
 
 
 def must_be_recoverable(observation: Observation, book: Playbook) -> None:
@@ -57,7 +56,7 @@ def _not_running(state: GuestState, host: str) -> tuple[str, str]:
     """A guest that somebody stopped is not started by a recovery; one of which a process lives is not to be started at all."""
     if alive := not_down(state, host):
         return alive, to_look(state, host)
-    tool = _TOOLS[state.kind]
+    tool = TOOLS[state.kind]
     verb = "start" if state.status == "stopped" else "status"
     return (
         f"{host} says that guest {state.id} is {state.status}",

@@ -5,7 +5,6 @@ it holds the container's lock. It is time-boxed, and what counts is what is left
 """
 
 from fleetops.engines.attribution import attribute
-from fleetops.model.command import Command
 from fleetops.model.fact import Missing
 from fleetops.model.finding import Observation
 from fleetops.model.gpu import Gpu
@@ -16,6 +15,7 @@ from fleetops.platforms.base import Platform, Power
 from fleetops.platforms.support.known import all_there, known, on_hypervisor, whole_report
 from fleetops.platforms.support.reset_call import reset_action
 from fleetops.platforms.support.services import DeviceUser, is_borne, told, units_to_stop
+from fleetops.platforms.support.switching import switch
 
 STOP_S = 60.0
 START_S = 120.0
@@ -127,14 +127,6 @@ def _host_users(observation: Observation) -> tuple[DeviceUser, ...]:
     return tuple(DeviceUser(one.pid, one.comm, one.path, one.unit) for one in holders if one.guest_id is None)
 
 
-def _power(verb: str, deadline_s: float, observation: Observation) -> Action:
-    guest = observation.node.guest
-    command = Command(
-        argv=("pct", verb, str(guest.id if guest else "")), deadline_s=deadline_s, changes=True, root=True
-    )
-    return Action(host=observation.node.hypervisor, command=command, why=f"{verb} {observation.node.name}")
-
-
 PLATFORM = Platform(
     kind="lxc",
     guards=("identity", "protected", "proxmox-lock", "proxmox-task", "ha", "tenants", "display", "mig"),
@@ -149,8 +141,8 @@ PLATFORM = Platform(
     in_the_way=in_the_way,
     reset=reset,
     power=Power(
-        stop=lambda observation: _power("stop", STOP_S, observation),
-        start=lambda observation: _power("start", START_S, observation),
+        stop=lambda observation: switch("stop", STOP_S, observation),
+        start=lambda observation: switch("start", START_S, observation),
         is_down=is_down,
         start_deadline_s=lambda _: START_S,
         resets_gpus=False,

@@ -6,16 +6,14 @@ no stop and start, and `qm reboot` may end as neither: neither is used. A GPU th
 
 from collections.abc import Iterable, Iterator
 
-from fleetops.model.command import Command
-from fleetops.model.errors import Refused
 from fleetops.model.fact import Missing
 from fleetops.model.finding import Observation
 from fleetops.model.guest import CLAIMS, GUEST, GUESTS, DeviceClaim, GuestState, same_device
-from fleetops.model.plan import Action
 from fleetops.model.units import GIB, MIB
 from fleetops.platforms.base import Platform, Power
 from fleetops.platforms.support.known import known, on_hypervisor, on_node
 from fleetops.platforms.support.node_driver import daemons_in_the_way, own_gpus, reset, reset_host
+from fleetops.platforms.support.switching import switch
 
 STOP_S = 120.0
 """qm's own: 60 s for QMP, 10 s after SIGTERM, 1 s after SIGKILL, and its clean-up."""
@@ -100,14 +98,6 @@ def _numbered(guest: GuestState, prefix: str) -> list[str]:
     return [key for key in guest.config if key.removeprefix(prefix).isdecimal() and key.startswith(prefix)]
 
 
-def _power(verb: str, deadline_s: float, observation: Observation) -> Action:
-    guest = observation.node.guest
-    if guest is None:
-        raise Refused(f"{observation.node.name} is no guest", guard="platform", host=observation.node.name)
-    command = Command(argv=("qm", verb, str(guest.id)), deadline_s=deadline_s, changes=True, root=True)
-    return Action(host=observation.node.hypervisor, command=command, why=f"{verb} {observation.node.name}")
-
-
 PLATFORM = Platform(
     kind="vm",
     guards=(
@@ -132,8 +122,8 @@ PLATFORM = Platform(
     in_the_way=daemons_in_the_way,
     reset=reset,
     power=Power(
-        stop=lambda observation: _power("stop", STOP_S, observation),
-        start=lambda observation: _power("start", start_deadline_s(observation), observation),
+        stop=lambda observation: switch("stop", STOP_S, observation),
+        start=lambda observation: switch("start", start_deadline_s(observation), observation),
         is_down=is_down,
         start_deadline_s=start_deadline_s,
         resets_gpus=True,

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 
 from fleetops.checks.support.another import another
+from fleetops.facts.guest import TOOLS
 from fleetops.model.finding import Observation
 from fleetops.model.guest import GUESTS, TASKS
 
 _HA_KINDS = {"lxc": "ct", "vm": "vm"}
-_TOOLS = {"lxc": "pct", "vm": "qm"}
 _AGAIN = "then the same command again"
 
 
@@ -43,7 +43,7 @@ def _wait_for_task(observation: Observation, _why: str) -> str:
         running = ", ".join(f"{task.type}{f' of {task.user}' if task.user else ''}" for task in tasks)
         look = f"fleetops run {node.hypervisor} -- pvesh get /nodes/localhost/tasks --source active"
         return f"wait for {running} to end ({look}), {_AGAIN}"
-    look = f"fleetops run {node.hypervisor} -- {_TOOLS[node.guest.kind]} config {node.guest.id}"
+    look = f"fleetops run {node.hypervisor} -- {TOOLS[node.guest.kind]} config {node.guest.id}"
     return f"no task that would explain it is known to run; a person looks: {look}"
 
 
@@ -51,10 +51,10 @@ def _other_guest(observation: Observation, why: str) -> str:
     """The neighbour that the refusal names, by the tool for its kind."""
     facts = observation.hypervisor_facts
     entries = (facts.value(GUESTS) if facts else None) or ()
-    named = next((one for one in entries if f"guest {one.id} " in why and one.kind in _TOOLS), None)
+    named = next((one for one in entries if f"guest {one.id} " in why and one.kind in TOOLS), None)
     if named is None or facts is None:
         return ""
-    config = f"fleetops run {facts.host} -- {_TOOLS[named.kind]} config {named.id}"
+    config = f"fleetops run {facts.host} -- {TOOLS[named.kind]} config {named.id}"
     return f"see what guest {named.id} ({named.name}) has: {config}; a person stops it, or what it runs there, {_AGAIN}"
 
 
