@@ -41,6 +41,16 @@ class Running:
     health: bool
     done: int = 0
 
+    @classmethod
+    def of(cls, message: Message, context_tokens: int) -> "Running":
+        """As the HTTP thread sent it, within the model's context."""
+        words = random.Random(message["seed"])  # noqa: S311 (it only has to look like text)
+        end = 10**9 if message["ignore_eos"] else 400 + words.randrange(200)
+        room = context_tokens - message["prompt_tokens"]
+        limit = max(1, min(message["limit"] or room, room))
+        rid: str = message["rid"]
+        return cls(rid, message["prompt_tokens"], limit, end, words, health=rid.startswith("HEALTH"))
+
     def step(self) -> tuple[int, Message | None]:
         """The next token, and why it was the last one if it was."""
         self.done += 1
@@ -104,15 +114,7 @@ class Scheduler:
         elif "abort" in message:
             self._running = [each for each in self._running if each.rid != message["abort"]]
         else:
-            words = random.Random(message["seed"])  # noqa: S311 (it only has to look like text)
-            end = 10**9 if message["ignore_eos"] else 400 + words.randrange(200)
-            room = self._service.context_tokens - message["prompt_tokens"]
-            limit = max(1, min(message["limit"] or room, room))
-            rid = message["rid"]
-            running = Running(
-                rid, message["prompt_tokens"], limit, end, words, health=rid.startswith("HEALTH")
-            )
-            self._waiting.append(running)
+            self._waiting.append(Running.of(message, self._service.context_tokens))
 
     def _fall(self, fault: str) -> None:
         if fault == HANGS:

@@ -5,7 +5,6 @@ killed leaves it behind, under PID 1 and with the dead server's process group.
 """
 
 import os
-import random
 import signal
 import threading
 import time
@@ -156,11 +155,7 @@ class Core:
         elif "abort" in message:
             self._running = [each for each in self._running if each.rid != message["abort"]]
         else:
-            words = random.Random(message["seed"])  # noqa: S311 (it only has to look like text)
-            end = 10**9 if message["ignore_eos"] else 400 + words.randrange(200)
-            room = self._service.context_tokens - message["prompt_tokens"]
-            limit = max(1, min(message["limit"] or room, room))
-            running = Running(message["rid"], message["prompt_tokens"], limit, end, words, health=False)
+            running = Running.of(message, self._service.context_tokens)
             self._forward()
             self._running.append(running)
 
