@@ -11,8 +11,19 @@ from fleetops.model.units import GB, show_gb
 # The kernel and the page tables of a large node keep 0.5 to 1 % for themselves; twice that is the margin here.
 _KERNEL_SHARE = 0.01
 _LEAST_MARGIN_BYTES = 4 * GB
-# Two machines of one model differ by what their firmware keeps.
-_SAME_TOTAL = 0.01
+
+
+def idle_state(
+    observation: Observation, recorded: Baseline | None, peers: Mapping[str, Baseline]
+) -> Baseline | None:
+    """What is on record for this node, where it still is the machine that it was recorded on; else an estimate.
+
+    A node that was given another amount of memory since would never come back to what it had.
+    """
+    memory = observation.node_facts.value(MEMORY)
+    if recorded and (memory is None or recorded.is_of(memory)):
+        return recorded
+    return estimate_baseline(observation, peers)
 
 
 def estimate_baseline(observation: Observation, peers: Mapping[str, Baseline]) -> Baseline | None:
@@ -34,7 +45,7 @@ def _of_peer(observation: Observation, memory: Memory, peers: Mapping[str, Basel
     alike = {
         name: idle
         for name, idle in peers.items()
-        if idle.gpu_model == gpus.model and _differs_bytes(idle, memory) <= memory.total_bytes * _SAME_TOTAL
+        if idle.total_bytes and idle.gpu_model == gpus.model and idle.is_of(memory)
     }
     if not alike:
         return None

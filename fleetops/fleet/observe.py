@@ -30,7 +30,7 @@ from fleetops.facts import (
     supervisors,
     tasks,
 )
-from fleetops.fleet.baseline import estimate_baseline
+from fleetops.fleet.baseline import idle_state
 from fleetops.fleet.read import Sessions, read_facts
 from fleetops.model.engine import SERVICE_RECORDS, Service
 from fleetops.model.errors import Silence
@@ -97,8 +97,8 @@ def observe(
 ) -> Observation:
     """Read the node and its hypervisor at the same time, one round trip each.
 
-    `profile` defaults to the node's own; without a recorded `baseline` one is estimated from `peers`, the idle states
-    of other nodes, and the facts.
+    `profile` defaults to the node's own; without a `baseline` that was recorded on this machine, as it is now, one is
+    estimated from `peers`, the idle states of other nodes, and the facts.
     Nothing here raises for a host that does not answer: its facts are `Missing(UNREACHABLE)`.
     """
     hypervisor = inventory.hypervisors.get(node.hypervisor)
@@ -122,7 +122,7 @@ def observe(
         profile=profile or inventory.profiles.get(node.profile),
         services=find_services(on_node),
     )
-    return replace(seen, baseline=baseline or estimate_baseline(seen, peers or {}))
+    return replace(seen, baseline=idle_state(seen, baseline, peers or {}))
 
 
 def _may_be_its_own(on_node: Facts, on_hypervisor: Facts) -> bool:

@@ -9,7 +9,10 @@ from fleetops.model.errors import Silence
 from fleetops.model.fact import Facts, Missing
 from fleetops.model.fleet import Hypervisor, Node, Profile
 from fleetops.model.guest import GUEST
-from fleetops.model.machine import SSH_ANSWER, PortAnswer
+from fleetops.model.machine import SSH_ANSWER, Memory, PortAnswer
+
+# Two machines of one model differ by what their firmware keeps.
+_SAME_TOTAL = 0.01
 
 
 class Severity(IntEnum):
@@ -63,6 +66,12 @@ class Baseline:
     margin_bytes: int = 2 * 10**9
     total_bytes: int = 0
     gpu_model: str = ""
+
+    def is_of(self, memory: Memory) -> bool:
+        """Whether it was recorded on a machine with that much memory, as far as was recorded."""
+        if not self.total_bytes:
+            return self.available_bytes <= memory.total_bytes
+        return abs(self.total_bytes - memory.total_bytes) <= memory.total_bytes * _SAME_TOTAL
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -214,7 +214,7 @@ class RunDesk:
         if memory is None or gpus is None:
             return
         known = self.tools.store.baseline(self.current.node_name)
-        if known and known.available_bytes >= memory.available_bytes:
+        if known and known.is_of(memory) and known.available_bytes >= memory.available_bytes:
             return  # an idle state within its margin is no new one: it would let a leak creep in, run by run
         day = time.strftime("%Y-%m-%d", time.gmtime(self.tools.clock()))
         baseline = Baseline(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from node_scenes import NODE, launcher, missing, observe, process, rank
 
-from fleetops.fleet.baseline import estimate_baseline
+from fleetops.fleet.baseline import estimate_baseline, idle_state
 from fleetops.fleet.observe import observe as look
 from fleetops.model.command import Outcome
 from fleetops.model.finding import Baseline
@@ -94,3 +94,29 @@ def test_what_was_recorded_of_the_node_itself_counts_before_any_peer():
     own = Baseline(available_bytes=1)
     seen = look(Nobody(), inventory, node, baseline=own, peers={"node-175": PEER})
     assert seen.baseline == own
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        Baseline(available_bytes=445 * GB, source="recorded", total_bytes=449 * GB),
+        Baseline(available_bytes=445 * GB, source="recorded"),
+    ],
+    ids=["its own", "recorded before MemTotal was"],
+)
+def test_what_was_recorded_on_this_machine_counts(recorded):
+    assert idle_state(wedged(), recorded, {"node-175": PEER}) is recorded
+    assert idle_state(wedged(facts={MEMORY: missing()}), recorded, {}) is recorded
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        Baseline(available_bytes=890 * GB, source="recorded", total_bytes=900 * GB),
+        Baseline(available_bytes=220 * GB, source="recorded", total_bytes=225 * GB),
+        Baseline(available_bytes=890 * GB, source="recorded"),
+    ],
+    ids=["it had more", "it had less", "more than there is"],
+)
+def test_a_node_with_other_memory_since_is_not_held_to_what_it_was(recorded):
+    assert idle_state(wedged(), recorded, {}).source.startswith("MemTotal less 1 %")
