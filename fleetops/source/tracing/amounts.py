@@ -200,7 +200,7 @@ class Amount:
     share: Share = "whole"
     complement: bool = False
     ranks: str = ""
-    bounded: tuple[str, ...] = ()
+    bounded: tuple[str, ...] = field(compare=False, default=())
     moved: tuple[str, ...] = ()
     site: Site | None = None
     provided: Answer | None = None
@@ -223,6 +223,35 @@ class Amount:
         """Whether it still is the flag's own number (or a part of it, or divided among ranks)."""
         return self.site is None
 
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it is a number of things that take bytes each, and not bytes itself."""
+        return any(under.counts_bytes for under in self.over)
+
+    @property
+    def is_of_memory(self) -> bool:
+        """Whether it has been told to be a share of a machine's memory, which it stays whatever is made of it."""
+        site = self.site
+        return bool(site and site.multiplies and not site.moved and (site.memory or self.complement))
+
+    def settled(self) -> "Amount":
+        """Of a share of memory: without what can no longer change its meaning.
+
+        What counts then is who takes it, which part, and whether rows are counted. Otherwise every way to a row's bytes
+        would make an amount of its own.
+        """
+        site = self.site
+        if site is None or not self.is_of_memory:
+            return self
+        return replace(
+            self,
+            coefficient=Fraction(1),
+            times=_OF_MEMORY,
+            over=_ROW if self.counts_rows else (),
+            parallel=site.parallel,
+            moved=(),
+        )
+
     def after(self, *steps: Step) -> "Amount":
         """With more of its way; what several operations of one line do is said together."""
         trail = self.trail
@@ -234,6 +263,10 @@ class Amount:
             elif step not in trail:
                 trail = (*trail, step)
         return replace(self, trail=trail)
+
+
+_OF_MEMORY = (Symbol("memory", memory=True),)
+_ROW = (Symbol("bytes of a row", counts_bytes=True),)
 
 
 def powers(*terms: tuple[tuple[str, int], ...], sign: int = 1) -> tuple[tuple[str, int], ...]:

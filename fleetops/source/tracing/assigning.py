@@ -20,6 +20,7 @@ from fleetops.source.tracing.values import (
     Values,
     amounts_in,
     elements,
+    settled,
     union,
 )
 
@@ -89,6 +90,7 @@ class Assigning(Calls):
         self.assign(frame, target, items or (Symbol(written(target)),), target)
 
     def _assign_attribute(self, frame: Frame, target: ast.Attribute, values: Values) -> None:
+        values = settled(values)
         amounts = amounts_in(values)
         for owner in self.evaluate(frame, target.value):
             if isinstance(owner, Object):

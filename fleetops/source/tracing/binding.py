@@ -18,6 +18,7 @@ from fleetops.source.tracing.values import (
     Values,
     amounts_in,
     elements,
+    settled,
     union,
 )
 
@@ -103,7 +104,7 @@ class Binding(Rewriting):
         step = self.machine.step(
             Frame(target.module), parameter, "argument", f"of {target.title}", parameter.arg
         )
-        return tuple(one.after(step) if isinstance(one, Amount) else one for one in values)
+        return tuple(one.after(step) if isinstance(one, Amount) else one for one in settled(values))
 
 
 def _first(target: Function, this: Object | None) -> Values | None:

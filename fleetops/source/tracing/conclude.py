@@ -12,7 +12,7 @@ from fleetops.source.tracing.declared import Declaration
 from fleetops.source.tracing.definitions import last_name
 from fleetops.source.tracing.engine_checks import find_check
 from fleetops.source.tracing.machine import Machine, Met
-from fleetops.source.tracing.outside import ALONE, EACH
+from fleetops.source.tracing.outside import EACH, TRACKS
 from fleetops.source.tracing.places import proof_of
 from fleetops.source.tracing.pools import pools_of, simultaneous
 from fleetops.source.tracing.reach import Reach
@@ -50,7 +50,8 @@ class Conclusion:
             scope=owned.scope if proven or not self.doubts else "unknown",
             default=self._default(),
             pools=pools_of(taken),
-            simultaneous=simultaneous(taken) if taken else None,
+            # Pools divide a share of memory among them: none takes the share of another.
+            simultaneous=simultaneous(taken) if taken and unit != "fraction" else None,
             proof=proof_of(self._plainest(taken), owned.way, self.declared, tree),
             scope_why=owned.why,
             check=find_check(self._ordered_checks(), self.machine.program) if taken else None,
@@ -63,15 +64,19 @@ class Conclusion:
         """Allocations (or limits of them) that take an amount of the flag."""
         found = [one for one in self.machine.allocations if one.amount.site is not None]
         # Where rows of many bytes are allocated by their number, a single dimension of that number keeps track of them.
-        rows = {one.amount.site for one in found if one.why != ALONE and _is_number(one.amount)}
+        rows = {one.amount.site for one in found if one.why != TRACKS and one.amount.counts_rows}
         found = [
             one
             for one in found
-            if one.why != ALONE or one.amount.site not in rows or not _is_number(one.amount)
+            if one.why != TRACKS
+            or not one.amount.counts_rows
+            or not (one.amount.site in rows or one.amount.is_of_memory)
         ]
         # What is derived from a pool's size by other means beside the pool itself (a table for each request) is none.
         clear = {
-            one.amount.site for one in found if one.why != ALONE and not unit_of(one.amount, one.step.text)[1]
+            one.amount.site
+            for one in found
+            if one.why != TRACKS and not unit_of(one.amount, one.step.text)[1]
         }
         found = [
             one
@@ -210,8 +215,3 @@ class Conclusion:
 
     def _ordered_checks(self) -> list[Any]:
         return sorted(self.machine.checks, key=lambda item: (item[0].step.module.file, item[0].step.line))
-
-
-def _is_number(amount: Amount) -> bool:
-    """Of things that take bytes each, and not bytes itself."""
-    return any(under.counts_bytes for under in amount.over)

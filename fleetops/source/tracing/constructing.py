@@ -8,7 +8,7 @@ from fleetops.source.tracing.containers import Containers
 from fleetops.source.tracing.decorators import changing_decorator
 from fleetops.source.tracing.definitions import Class, Function
 from fleetops.source.tracing.machine import Field, Frame
-from fleetops.source.tracing.values import Arguments, Object, Values, amounts_in, union
+from fleetops.source.tracing.values import Arguments, Object, Values, amounts_in, settled, union
 
 
 class Constructing(Containers):
@@ -58,7 +58,7 @@ class Constructing(Containers):
                     frame, node, amount, f"{made.of.name} has no constructor that could be read"
                 )
             return
-        for name, values in given.items():
+        for name, values in ((name, settled(values)) for name, values in given.items()):
             self.machine.state[made, name] = values
             for amount in amounts_in(values):
                 self.machine.hold(Field(name, amount, made.of))

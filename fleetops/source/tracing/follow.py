@@ -1,15 +1,16 @@
 """Following one flag everywhere it goes: from its reads to whatever reads what they were stored in."""
 
-import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fleetops.source.tracing.amounts import Amount, Step, Symbol
 from fleetops.source.tracing.builtin_calls import is_shared
 from fleetops.source.tracing.declared import Declaration
-from fleetops.source.tracing.definitions import Function, Module, last_name
+from fleetops.source.tracing.definitions import Function, Module
 from fleetops.source.tracing.machine import Field, Machine, Noticed
+from fleetops.source.tracing.outside import TRACKS
 from fleetops.source.tracing.reach import Reach
+from fleetops.source.tracing.readers import reads
 from fleetops.source.tracing.statements import Statements
 from fleetops.source.tracing.values import Const, Foreign, Object, amounts_in
 
@@ -68,14 +69,18 @@ class Follower:
         return True
 
     def _settle(self) -> None:
-        """New fields, until there are none."""
+        """New fields, until there are none. Those that were met together are learned together: who reads several runs once."""
         while self.machine.found and len(self._ran) < _MOST_ROOTS and self.machine.budget > 0:
-            first = self.machine.found[0]
-            alike = [one for one in self.machine.found if _is_like(one, first)]
-            self.machine.found = [one for one in self.machine.found if not _is_like(one, first)]
-            if new := self._new(alike):
+            found, self.machine.found = self.machine.found, []
+            groups: list[list[Field]] = []
+            while found:
+                groups.append(self._new([one for one in found if _is_like(one, found[0])]))
+                found = [one for one in found if not _is_like(one, found[0])]
+            if any(groups):
                 self._learn()
-                self._chase(first.name, new)
+            for new in groups:
+                if new:
+                    self._chase(new[0].name, new)
 
     def _new(self, fields: list[Field]) -> list[Field]:
         """Those that were not known, and that nothing has been allocated by; from now on they are known."""
@@ -92,11 +97,16 @@ class Follower:
     def _is_allocated(self, held: Field) -> bool:
         """By memory of its own, where it was stored or by what it was stored in: others that read it take no more.
 
-        What processes share says nothing of each. Of what a configuration holds, every reader may take some.
+        What processes share says nothing of each. Of what a configuration holds, every reader may take some; of a share of
+        memory, the others only tell how much of it there is.
         """
         return held.amount.site is not None and any(
             one.amount.site == held.amount.site
-            and (one.root is held.root or self._is_own(held, one.root))
+            and (
+                one.root is held.root
+                or self._is_own(held, one.root)
+                or (held.amount.is_of_memory and one.why != TRACKS)
+            )
             and not is_shared(one.step.text)
             for one in self.machine.allocations
         )
@@ -110,7 +120,7 @@ class Follower:
         tried = 0
         for module in self._nearest(name, held[0] if held else None):
             for function in module.functions_mentioning(name):
-                if not _reads(function, name, written=name == self.machine.flag):
+                if not reads(function, name, written=name == self.machine.flag):
                     continue
                 if held and held[0].amount.site is not None:
                     tried += 1
@@ -244,48 +254,6 @@ class Follower:
         for mention in self.reach.callers(root):
             if mention.caller and mention.caller is not root:
                 self._run_around(mention.caller)
-
-
-_ASKS = frozenset({"get", "getattr", "pop", "setdefault", "get_extra_config_value", "setattr", "__setattr__"})
-
-
-def _reads(function: Function, name: str, *, written: bool) -> bool:
-    """Whether the function really reads it (`x.name`, `x["name"]`, `getattr(x, "name")`), not just declares an option.
-
-    `written`: also whether it hands something on by that name (`replace(args, name=x)`).
-    """
-    for node in ast.walk(function.node):
-        if isinstance(node, ast.Attribute) and node.attr == name:
-            owner = node.value
-            if not (isinstance(owner, ast.Name) and owner.id[:1].isupper()):
-                return True
-        elif isinstance(node, ast.Subscript):
-            if isinstance(node.slice, ast.Constant) and node.slice.value == name:
-                return True
-        elif isinstance(node, ast.Call):
-            if _call_reads(node, name, written=written):
-                return True
-        elif isinstance(node, ast.Name) and node.id == name and name in function.module.assigns:
-            return True
-    return False
-
-
-def _call_reads(node: ast.Call, name: str, *, written: bool) -> bool:
-    called = last_name(node.func)
-    if written and called != "add_argument" and any(one.arg == name for one in node.keywords):
-        return True
-    constants = [
-        one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)
-    ]
-    if (
-        called in {"setattr", "__setattr__"}
-        and len(node.args) > 1
-        and not isinstance(node.args[-2], ast.Constant)
-    ):
-        return True
-    if called in {"exec", "eval"}:
-        return any(name in text for text in constants)
-    return called in _ASKS and name in constants
 
 
 def _is_like(one: Field, other: Field) -> bool:

@@ -87,7 +87,7 @@ class Machine:
         interesting: functions whose calls are followed even without the value among their arguments.
         applied: writes of the flag's own field that have been taken into account, by file and line.
         allocations, losses, checks, overrides: what was met; `found`: fields that were stored.
-        entered: functions that were followed.
+        entered: functions that were followed; `followed_on`: in this root, and for which object.
         vague: it was given to something by a name that depends on who calls.
         results: of functions that have nothing to do with the value; `allocated`: amounts that memory was taken for.
     """
@@ -115,10 +115,11 @@ class Machine:
     allocators: dict[tuple[Function, tuple[Call, ...]], tuple[Guard, ...]] = field(default_factory=dict)
     repeated: list[Met] = field(default_factory=list)
     entered: set[Function] = field(default_factory=set)
+    followed_on: set[tuple[Function, Object | None]] = field(default_factory=set)
     vague: bool = False
     noticing: bool = False
     loop_depths: tuple[int, ...] = ()
-    budget: int = 400_000
+    budget: int = 800_000
 
     def begin(self, made: Object) -> None:
         """An object is made (or made anew on the same way): nothing has been allocated for it yet."""

@@ -23,7 +23,7 @@ from fleetops.source.tracing.values import (
     union,
 )
 
-ALONE = "one dimension"
+TRACKS = "a number for each"
 _INDEX = frozenset({"int32", "int64", "long"})
 EACH = "one for each of several, with bytes of its own"
 
@@ -72,20 +72,23 @@ class Outside(Constructing):
     def _allocated(
         self, frame: Frame, node: ast.Call, positional: list[Values], amounts: list[Amount]
     ) -> None:
-        """Memory is taken. One number for each (a table of what is free) is not what the amount is for."""
+        """Memory is taken. A number for each row (what is free, what stands where) is not what the rows are for."""
         first = positional[0] if positional else ()
         alone = any(
             isinstance(one, Amount) or (isinstance(one, Several) and len(one.items) == 1) for one in first
         )
         told = [value for one in node.keywords for value in self.evaluate(frame, one.value)]
         by_rank = any(isinstance(one, Symbol) and one.rank_test for one in told)
+        numbers = _numbers_things(node)
         for amount in amounts:
             step = self.machine.step(frame, node, "allocation", "allocates", written(node))
             taken = replace(amount, ranks=f"{frame.module.file}:{node.lineno}") if by_rank else amount
             if taken.site is None:
                 taken = replace(taken, site=self.machine.site(frame, node))
-            self.machine.allocations.append(self.machine.met(taken, step, frame, ALONE if alone else ""))
-            if taken.site and not (alone and any(under.counts_bytes for under in taken.over)):
+            # Whatever else there is of a share of memory, a table of it is the share of nothing.
+            tracks = alone or (numbers and taken.is_of_memory)
+            self.machine.allocations.append(self.machine.met(taken, step, frame, TRACKS if tracks else ""))
+            if taken.site and not (tracks and taken.counts_rows):
                 self.machine.allocated.add((taken.site, taken.site.path))
                 self._by_whom(frame, node, taken)
 

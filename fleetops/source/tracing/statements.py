@@ -10,7 +10,17 @@ from fleetops.source.tracing.definitions import Function, FunctionNode
 from fleetops.source.tracing.machine import Frame
 from fleetops.source.tracing.merging import merged
 from fleetops.source.tracing.names import parameters
-from fleetops.source.tracing.values import Const, Each, Object, Reference, Several, Values, amounts_in, union
+from fleetops.source.tracing.values import (
+    Const,
+    Each,
+    Object,
+    Reference,
+    Several,
+    Values,
+    amounts_in,
+    settled,
+    union,
+)
 
 
 class Statements(Branching):
@@ -21,6 +31,7 @@ class Statements(Branching):
         frame = Frame(target.module, target, this, bound)
         self.machine.stack.append(target)
         self.machine.entered.add(target)
+        self.machine.followed_on.add((target, this))
         try:
             self.block(frame, target.node.body)
         finally:
@@ -37,6 +48,7 @@ class Statements(Branching):
         self.machine.state.clear()
         self.machine.allocated.clear()
         self.machine.allocators.clear()
+        self.machine.followed_on.clear()
         this = Object(target.owner) if target.owner and "staticmethod" not in target.decorators else None
         bound = self.bind(Frame(target.module), target, this, ([], {}))
         unknown = parameters(target, self.program.package)
@@ -58,6 +70,7 @@ class Statements(Branching):
                 for method in base.methods.values():
                     if (
                         method.name.startswith("__")
+                        or (method, owner) in self.machine.followed_on
                         or self.program.method(owner.of, method.name) is not method
                     ):
                         continue
@@ -89,7 +102,7 @@ class Statements(Branching):
                 method(frame, statement)
 
     def _return(self, frame: Frame, statement: ast.Return) -> None:
-        frame.returned.append(self.evaluate(frame, statement.value))
+        frame.returned.append(settled(self.evaluate(frame, statement.value)))
         frame.gone = True
 
     def _raise(self, frame: Frame, _statement: ast.Raise) -> None:

@@ -208,3 +208,18 @@ def limited(values: Values, place: str) -> Values:
 def provided(values: Values, so: Answer) -> Values:
     """Amounts that are taken only where that is so."""
     return tuple(replace(one, provided=so) if isinstance(one, Amount) else one for one in values)
+
+
+def settled(values: Values) -> Values:
+    """Amounts as they leave a function: alternatives that mean the same are one."""
+    if not any(isinstance(one, Amount | Several) for one in values):
+        return values
+    return union(_settled(one) for one in values)
+
+
+def _settled(value: Value) -> Value:
+    if isinstance(value, Amount):
+        return value.settled()
+    if isinstance(value, Several):
+        return replace(value, items=tuple(settled(item) for item in value.items))
+    return value
