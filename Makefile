@@ -7,6 +7,9 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The gate's own tests first: they take a second, and what they find makes the rest moot.
 STRUCTURE := tests/quality/test_layers.py tests/quality/test_shape.py
 
+# Most of the tests wait for a lab: two at a time, each with a lab of its own, a file's tests always together and in order.
+TOGETHER := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
 # Nothing is left outside the working tree: pip's cache, and the lab's engine source, which the tests share with the demo.
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 export FLEETOPS_CACHE ?= $(CURDIR)/.demo
@@ -20,7 +23,7 @@ demo: $(VENV)/installed ## break a small fleet as in the incident, and heal it
 	@sh tools/demo.sh $(BIN)/fleetops
 
 test: $(VENV)/installed-dev ## the whole test suite
-	$(BIN)/pytest
+	$(BIN)/pytest $(TOGETHER)
 
 test-releases: $(VENV)/installed-dev ## every engine release there is, and the page about them (needs the network)
 	$(BIN)/python tools/releases.py
@@ -37,7 +40,7 @@ check: $(VENV)/installed-dev ## the whole gate: format, lint, types, layers, tes
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -q $(STRUCTURE)
-	$(BIN)/pytest
+	$(BIN)/pytest $(TOGETHER)
 
 format: $(VENV)/installed-dev ## format and mend what can be mended
 	$(BIN)/ruff format .

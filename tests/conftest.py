@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from command_line import CommandLine
@@ -17,9 +18,12 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """The embedded lab, brought up once; every test that changes a node brings it into the state it needs first."""
-    with fresh_lab(tmp_path_factory.mktemp("session") / "lab") as running:
+def lab() -> Iterator[Lab]:
+    """The embedded lab, brought up once; every test that changes a node brings it into the state it needs first.
+
+    Its path is short, whoever runs the tests and beside how many others: screens show it.
+    """
+    with TemporaryDirectory(prefix="lab-") as folder, fresh_lab(Path(folder) / "lab") as running:
         yield running
 
 

@@ -68,10 +68,13 @@ class CommandLine:
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without anything that would point fleetops elsewhere; the cache stays where the tests keep it."""
+    """The environment without anything that would point fleetops elsewhere; the cache stays where the tests keep it.
+
+    Nor with a screen's size: one may be exported by a shell, or by what runs the tests.
+    """
     kept = {"FLEETOPS_CACHE"}
     return {
         name: value
         for name, value in os.environ.items()
-        if name in kept or not name.startswith(("FLEETOPS", "XDG_"))
+        if name in kept or not name.startswith(("FLEETOPS", "XDG_", "COLUMNS", "LINES"))
     }
