@@ -17,6 +17,7 @@ from fleetops.source.tracing.places import proof_of
 from fleetops.source.tracing.pools import pools_of, simultaneous
 from fleetops.source.tracing.reach import Reach
 from fleetops.source.tracing.replaced import dynamic_attributes, replaced_definitions
+from fleetops.source.tracing.rewriting import FIXED
 from fleetops.source.tracing.scope import Owned, scope_of
 from fleetops.source.tracing.units import unit_of
 
@@ -174,13 +175,19 @@ class Conclusion:
         """The flag's own field is written. A share that is made smaller for some models still is a share."""
         said = f"{one.at}: it is overwritten: {one.step.text}"
         shared = one.amount.parallel or one.amount.moved or one.amount.ranks
-        if unit in {"ratio", "fraction"} and not one.why and not shared:
+        fixed = unit == "fraction" and one.why == FIXED
+        if fixed or (unit in {"ratio", "fraction"} and not one.why and not shared):
             self.notes.append(f"{one.at}: in some cases {one.step.text}")
         else:
             self.doubts.append(said)
 
     def _doubt_repeated(self, one: Met, unit: Unit) -> None:
-        """Taken in a loop. A ratio of the rows of several things that are mirrored one by one still is that ratio."""
+        """Taken in a loop. A ratio of the rows of several things that are mirrored one by one still is that ratio.
+
+        So is a share of memory that has been divided by what a row takes: as many rows, in each of several buffers.
+        """
+        if unit == "fraction" and one.amount.is_of_memory and one.amount.counts_rows:
+            return
         if unit == "ratio" and one.why == EACH:
             self.notes.append(f"{one.at}: {EACH}")
         else:

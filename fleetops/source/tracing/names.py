@@ -20,6 +20,8 @@ _BYTES = re.compile(r"bytes|itemsize|element_size|size_per_token|cell_size|bytes
 _RANK = re.compile(
     r"(^|_)(gpu_id|device_id|worker_id|device_index)$|(^|_)rank(_id|_in_group)?$|(^|_)rank_(?!for|to|by)|^get_.*rank$"
 )
+# Of a matrix, which is nobody's place among processes.
+_OF_MATRIX = re.compile(r"(^|_)(lora|low|matrix)_rank$")
 _RANK_TEST = re.compile(
     r"(is_|_|^)(rank_?(0|zero)|(first|last|main|driver|leader|primary|master)_?(pp_|tp_)?(rank|worker|process))"
 )
@@ -110,7 +112,8 @@ def is_rank(node: ast.expr) -> bool:
 
 @lru_cache(maxsize=65536)
 def _names_rank(name: str) -> bool:
-    return bool(_RANK.search(name.lower())) and not _RANK_TEST.search(name.lower())
+    lower = name.lower()
+    return bool(_RANK.search(lower)) and not _RANK_TEST.search(lower) and not _OF_MATRIX.search(lower)
 
 
 def _is_rank_key(node: ast.expr) -> bool:

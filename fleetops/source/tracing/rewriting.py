@@ -8,6 +8,7 @@ from fleetops.source.tracing.machine import Field, Frame
 from fleetops.source.tracing.values import Arguments, Const, Object, Value, Values, amounts_in, union
 
 OTHER = "something else"
+FIXED = "a share that is written there, where some test holds"
 
 
 class Rewriting(Expressions):
@@ -57,14 +58,17 @@ class Rewriting(Expressions):
         if place in self.machine.applied:
             return
         step = self.machine.step(frame, node, "arithmetic", "the flag itself is written")
-        self.machine.overrides.append(
-            self.machine.met(
-                amounts[0] if amounts else Amount(), step, frame, "" if len(amounts) == len(values) else OTHER
-            )
-        )
+        why = "" if len(amounts) == len(values) else OTHER
+        if self.machine.guards and all(isinstance(one, Const) and _is_share(one.value) for one in values):
+            why = FIXED
+        self.machine.overrides.append(self.machine.met(amounts[0] if amounts else Amount(), step, frame, why))
 
     def is_declared_on(self, owner: Value) -> bool:
         """Whether this may be the object that holds the flag itself."""
         if isinstance(owner, Object):
             return any(self.program.related(owner.of, one) for one in self.machine.declared)
         return isinstance(owner, Symbol)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, float) and 0 < value <= 1

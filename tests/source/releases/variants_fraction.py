@@ -104,6 +104,44 @@ def tables_of_rows_in_each_layer(patch: Patch) -> None:
     )
 
 
+@variant(SMALL, flag=FLAG, right="per-rank fraction")
+def rows_of_a_pool_for_each_layer(patch: Patch) -> None:
+    """What a row takes counts all of its layers."""
+    runner(patch, POOL, "self.pools = [self.pool(rows) for _ in range(self.layers)]")
+    patch.before(
+        RUNNER,
+        "def init_memory_pool(self, total: float):",
+        "def pool(self, rows):\n    return KVPool(rows, self.heads, 1)\n",
+    )
+
+
+@variant(SMALL, flag=FLAG, right="per-rank fraction")
+def pool_by_the_rank_of_a_matrix(patch: Patch) -> None:
+    runner(patch, POOL, f"if self.kv_lora_rank % 128 == 0:\n    {POOL}")
+
+
+@variant(SMALL, flag=FLAG, right="per-rank fraction")
+def another_share_for_some_models(patch: Patch) -> None:
+    runner(patch)
+    patch.before(
+        ARGUMENTS, "if self.page_size < 1:", "if self.is_sparse():\n    self.mem_fraction_static = 0.8"
+    )
+
+
+@variant(SMALL, flag=FLAG, right="unproven", names="overwritten")
+def another_share_for_all_models(patch: Patch) -> None:
+    runner(patch)
+    patch.before(ARGUMENTS, "if self.page_size < 1:", "self.mem_fraction_static = 0.8")
+
+
+@variant(SMALL, flag=FLAG, right="unproven", names="overwritten")
+def no_share_for_some_models(patch: Patch) -> None:
+    runner(patch)
+    patch.before(
+        ARGUMENTS, "if self.page_size < 1:", "if self.is_sparse():\n    self.mem_fraction_static = 24.0"
+    )
+
+
 @variant(SMALL, flag=FLAG, right="unproven")
 def pool_on_the_first_rank_only(patch: Patch) -> None:
     """The tables are everywhere, what the share is for is not."""
