@@ -41,11 +41,12 @@ def _show_system(root: Path, spec: HostSpec) -> None:
     for name in ("bin", "sbin", "lib", "lib32", "lib64"):
         if Path("/", name).is_dir() and not Path("/", name).is_symlink():
             linux.bind(Path("/", name), _folder(root / name), read_only=True)
-    for name in ("alternatives", "ld.so.cache", "localtime"):
-        source = Path("/etc", name)
-        if source.exists():
-            target = root / "etc" / name
-            linux.bind(source, _folder(target) if source.is_dir() else _file(target), read_only=True)
+    if Path("/etc/alternatives").is_dir():
+        linux.bind("/etc/alternatives", _folder(root / "etc/alternatives"), read_only=True)
+    for name in ("ld.so.cache", "localtime"):
+        # Copies: packages that are installed meanwhile replace the file, and what was mounted of it cannot be mounted on.
+        if (source := Path("/etc", name)).exists():
+            _file(root / "etc" / name).write_bytes(source.read_bytes())
     if spec.python_prefix:
         linux.bind(spec.python_prefix, _folder(_below(root, spec.python_prefix)), read_only=True)
     linux.bind(spec.package, _folder(_below(root, PACKAGE)), read_only=True)

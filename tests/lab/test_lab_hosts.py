@@ -129,6 +129,13 @@ def test_the_bystander_counts_on(sh: Sh) -> None:
     await_true(lambda: int(sh("node-174", "cat /root/bystander.count") or 0) > first)
 
 
+def test_packages_that_are_installed_meanwhile_break_no_restart(sh: Sh) -> None:
+    """They replace these files; what is still mounted of the old ones could not be mounted on by a container's start."""
+    for host in ("pve-01", "node-174"):
+        assert sh(host, "grep -cE ' /etc/(ld.so.cache|localtime) ' /proc/mounts || true") == "0"
+        assert sh(host, "test -s /etc/ld.so.cache && echo there") == "there"
+
+
 def test_a_host_that_is_not_there_says_so(tmp_path: Path) -> None:
     (tmp_path / "process.json").write_text('{"pid": 1, "start_ticks": 0}')
     with pytest.raises(HostDown, match="node-190"), contextlib.suppress(PermissionError):
