@@ -1,12 +1,12 @@
 """Ranks that are dead or gone. A dead rank takes its whole tensor-parallel group with it; the port may still answer."""
 
-from fleetops.checks.support.saying import found, lacking, listed, pids
+from fleetops.checks.support.saying import counted, found, lacking, listed, pids
 from fleetops.engines import engine
 from fleetops.engines.condition import Condition, condition, missing_ranks, vital
 from fleetops.engines.support.process_table import ProcessTable
 from fleetops.model.engine import Service
 from fleetops.model.finding import Check, Finding, Observation, Severity
-from fleetops.model.machine import PROCESSES, Process
+from fleetops.model.machine import CGROUP, PROCESSES, Process
 
 _NAME = "ranks-dead"
 
@@ -41,18 +41,31 @@ def _of_service(observation: Observation, table: ProcessTable, service: Service)
     if vitals:
         parts.append(f"{listed(sorted({one.comm for one in vitals}))} is a zombie ({pids(vitals)})")
     harmless = service.launcher is None and not any(process.is_alive for process in service.processes)
+    if harmless:
+        parts.append("they hold no memory any more")
+    parts += _killed_for_memory(observation)
     return found(
         _NAME,
         observation,
         Severity.WARNING if harmless else Severity.CRITICAL,
         "ranks dead",
-        "; ".join(parts) + ("; they hold no memory any more" if harmless else ""),
+        "; ".join(parts),
         command="recover --dry-run",
     )
 
 
 def _expected(service: Service) -> int:
     return engine(service.engine).expected_ranks(service.flags) if service.launcher else 0
+
+
+def _killed_for_memory(observation: Observation) -> list[str]:
+    """What the memory cgroup has counted since it was made: whom the kernel ended it does not say."""
+    cgroup = observation.node_facts.value(CGROUP)
+    if not cgroup or not cgroup.oom_kills:
+        return []
+    return [
+        f"the kernel's OOM killer has ended {counted(cgroup.oom_kills, 'process', 'processes')} of this node's cgroup"
+    ]
 
 
 def _parents(table: ProcessTable, zombies: list[Process]) -> str:

@@ -112,6 +112,7 @@ FAILING = [
     ("ranks-dead", observe(*incident(), facts=WEDGED), CRITICAL, "5 of 8 ranks are zombies (pids 4130, 4131, 4132, 4133, 4134); their parent 4121 does not reap them"),
     ("ranks-dead", observe(*service_processes()[:7], detokenizer()), CRITICAL, "2 of 8 ranks are gone"),
     ("ranks-dead", observe(replace(launcher(), state="D"), zombie(rank(0)), *map(rank, range(1, 8))), CRITICAL, "their parent 4121 hangs in D"),
+    ("ranks-dead", observe(*incident(), facts=WEDGED | {CGROUP: CgroupMemory(version=1, limit_bytes=None, current_bytes=0, oom_kills=5)}), CRITICAL, "the kernel's OOM killer has ended 5 processes of this node's cgroup"),
     ("ranks-dead", observe(*map(zombie, ORPHANS)), WARNING, "PID 1 does not reap them: they stay until the guest is stopped; they hold no memory"),
     ("ghost-leaders", observe(*incident(), facts=WEDGED), CRITICAL, "2 zombie leaders with live threads (pids 4135, 4136): memory, device files and ports are still held, 100 GB resident"),
     ("ghost-leaders", observe(replace(ghost(rank(0)), live_threads=(Thread(tid=9, state="D"),), ppid=1)), CRITICAL, "1 with a thread in D"),
