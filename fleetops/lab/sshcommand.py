@@ -22,6 +22,7 @@ from fleetops.lab.host import environment
 _CHUNK = 65536
 _LOOK_S = 500  # milliseconds between looks at whether the client has gone
 _DRAIN_S = 0.2
+_ANSWER_S = 5.0
 # What OpenSSH does after a login: the home folder, then the login shell with the command.
 _IN_HOME = 'cd; exec "$SHELL" -c "$0"'
 _SHELL_IN_HOME = 'cd; exec "$SHELL"'
@@ -29,10 +30,15 @@ _SHELL_IN_HOME = 'cd; exec "$SHELL"'
 
 @dataclass
 class Request:
-    """What a client asked for before its command: environment and terminal."""
+    """What a client asked for before its command: environment and terminal.
+
+    Attributes:
+        answered: the client has been told that its command was started; the end of a short one must not come before.
+    """
 
     environment: dict[str, str] = field(default_factory=dict)
     terminal: tuple[int, int] | None = None
+    answered: threading.Event = field(default_factory=threading.Event)
 
     def open_terminal(self, width: int, height: int) -> None:
         """A pseudo terminal for the command to come."""
@@ -75,15 +81,19 @@ def _run(channel: paramiko.Channel, entry: list[str], inner: list[str], request:
         os.close(theirs)
         _feed(channel, ours, lambda: None)
         outputs = [_carry(ours, channel, channel.sendall, lambda: os.close(ours))]
-    _finish(channel, process, outputs)
+    _finish(channel, process, outputs, request)
 
 
 def _finish(
-    channel: paramiko.Channel, process: "subprocess.Popen[bytes]", outputs: list[threading.Thread]
+    channel: paramiko.Channel,
+    process: "subprocess.Popen[bytes]",
+    outputs: list[threading.Thread],
+    request: Request,
 ) -> None:
     status = process.wait()
     for output in outputs:
         output.join(_DRAIN_S)
+    request.answered.wait(_ANSWER_S)
     with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
         if status >= 0:
             channel.send_exit_status(status)

@@ -93,10 +93,10 @@ class HostServer:
         if self._doors.is_mute():
             self._open[connection] = boot  # taken, and not a word
             return
-        transport = paramiko.Transport(connection)
+        server = _Server(self._client_key, self._doors)
+        transport = _Transport(connection, server.answered)
         transport.add_server_key(self._host_key)
         self._open[transport] = boot
-        server = _Server(self._client_key, self._doors)
         try:
             transport.start_server(server=server)
             _keep_channels(transport, server)
@@ -119,11 +119,25 @@ def _keep_channels(transport: paramiko.Transport, server: "_Server") -> None:
                 _relay(channel, target)
 
 
+class _Transport(paramiko.Transport):
+    """Says when its own thread, which reads the client's requests, has answered one."""
+
+    def __init__(self, connection: socket.socket, answered: Callable[[], None]) -> None:
+        super().__init__(connection)
+        self._answered = answered
+
+    def _send_user_message(self, data: paramiko.Message) -> None:
+        super()._send_user_message(data)  # type: ignore[misc]
+        if threading.current_thread() is self:
+            self._answered()
+
+
 class _Server(paramiko.ServerInterface):
     def __init__(self, client_key: str, doors: Doors) -> None:
         self._client_key = client_key
         self._doors = doors
         self._requests: dict[int, Request] = {}
+        self._started: list[Request] = []
         self.forwards: dict[int, socket.socket] = {}
 
     def get_allowed_auths(self, username: str) -> str:
@@ -186,8 +200,15 @@ class _Server(paramiko.ServerInterface):
             entry = self._doors.entry()
         except Exception:  # noqa: BLE001 - the host went down between the connection and the request
             return False
-        start(channel, entry, command, self._requests[channel.get_id()])
+        request = self._requests[channel.get_id()]
+        self._started.append(request)
+        start(channel, entry, command, request)
         return True
+
+    def answered(self) -> None:
+        """The clients know that what was started has been."""
+        while self._started:
+            self._started.pop().answered.set()
 
 
 @dataclass
