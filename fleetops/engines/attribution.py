@@ -68,7 +68,8 @@ def attribute(observation: Observation, *, earlier: Iterable[Process] = ()) -> A
     table = ProcessTable(processes)
     targets = target_services(observation)
     others = tuple(service for service in observation.services if service not in targets)
-    why = {**_left_of(table, earlier), **_reasons(observation, table, targets, others)}
+    before = tuple(earlier)
+    why = {**_left_of(table, before), **_reasons(observation, table, targets, others)}
     keepers = observation.node_facts.get(SUPERVISORS)
     kept = Kept(table, _kept(table, targets, why), set(why))
     why.update((shell.pid, "the shell that starts it again") for shell in loop_shells(kept))
@@ -88,7 +89,7 @@ def attribute(observation: Observation, *, earlier: Iterable[Process] = ()) -> A
         nominated=tuple(process for pid, process in looks_alike.items() if pid not in why),
         strangers=strangers,
         daemons=daemons,
-        leftovers=leftover_segments(observation),
+        leftovers=leftover_segments(observation, {*why, *(process.pid for process in before)}),
         supervisors=supervisors_of(keepers, kept),
     )
 

@@ -382,6 +382,16 @@ def test_foreign_segments_stay():
     assert left(foreign, old) == ()
 
 
+def test_a_sysv_segment_is_left_over_where_a_process_that_was_the_services_made_it():
+    made = Segment(name="sysv:4", kind="sysv", size_bytes=1, creator_pid=4131)
+    scene = observe(facts={SEGMENTS: (made,), HOLDERS: ()})
+    assert attribute(scene, earlier=(rank(1),)).leftovers == (made,)
+    assert attribute(scene, earlier=(rank(2),)).leftovers == ()
+    assert left(made, processes=(launcher(), zombie(rank(1)))) == (made,)
+    assert left(made, processes=service_processes()) == ()
+    assert left(replace(made, mappers=(700,)), processes=(launcher(), zombie(rank(1)))) == ()
+
+
 def test_system_processes_of_the_scene_are_as_they_should_be():
     assert [bool(protected(one)) for one in SYSTEM] == [True, True, True, False]
     assert profile().port == RECORD.port

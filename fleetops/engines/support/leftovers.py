@@ -1,5 +1,7 @@
 """Shared memory that SIGKILL leaves behind: it is RAM that no process's RSS shows, kept until somebody unlinks it."""
 
+from collections.abc import Set as AbstractSet
+
 from fleetops.engines import Engine, engines
 from fleetops.engines.support.process_table import ProcessTable
 from fleetops.engines.support.protected import is_driver_daemon
@@ -7,11 +9,12 @@ from fleetops.model.finding import Observation
 from fleetops.model.machine import HOLDERS, PROCESSES, SEGMENTS, Process, Segment
 
 
-def leftover_segments(observation: Observation) -> tuple[Segment, ...]:
+def leftover_segments(observation: Observation, own: AbstractSet[int] = frozenset()) -> tuple[Segment, ...]:
     """Segments of the engine's kinds that nobody maps and whose creator is dead; none without the facts to show it.
 
     A kind that other programs make too (`psm_*`, `nccl-*`) counts only while no service lives on the node and
-    nothing holds a GPU: its name does not say who made it (the rule of sglang PR #28089).
+    nothing holds a GPU: its name does not say who made it (the rule of sglang PR #28089). A SysV segment has no name:
+    it counts where its creator is one of `own`, the pids that are, or were a moment ago, the service's.
     """
     segments = observation.node_facts.value(SEGMENTS)
     processes = observation.node_facts.value(PROCESSES)
@@ -22,7 +25,12 @@ def leftover_segments(observation: Observation) -> tuple[Segment, ...]:
     return tuple(
         segment
         for segment in segments
-        if _is_abandoned(segment, table) and _is_ours(observation, segment, quiet=quiet)
+        if _is_abandoned(segment, table)
+        and (
+            segment.creator_pid in own
+            if segment.kind == "sysv"
+            else _is_named_so(observation, segment, quiet)
+        )
     )
 
 
@@ -34,9 +42,7 @@ def _is_abandoned(segment: Segment, table: ProcessTable) -> bool:
     return creator is None or not creator.is_alive
 
 
-def _is_ours(observation: Observation, segment: Segment, *, quiet: bool) -> bool:
-    if segment.kind != "posix":
-        return False
+def _is_named_so(observation: Observation, segment: Segment, quiet: bool) -> bool:
     if any(one.owns_segment(segment.name) for one in _engines_of(observation)):
         return segment.creator_pid is not None or quiet
     return quiet and any(one.may_own_segment(segment.name) for one in _engines_of(observation))
