@@ -1,0 +1,41 @@
+"""A process that SIGKILL cannot end: it waits in the kernel for a FUSE server that does not answer."""
+
+import pytest
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def stuck(node):
+    """The dead server's second rank in D, its SIGKILL queued; the pid of the FUSE server that could let it go."""
+    node.sh("mkdir /mnt/stuck")
+    node.start("python3 /opt/sglang/fuse_silent.py /mnt/stuck", "mounted")
+    [silent] = [one.pid for one in node.processes()]
+    node.serve(DEEP_FAULT="stuck")
+    first, second = (one.pid for one in node.ranks())
+    node.kill(first, second, node.launcher())
+    node.until(lambda: [(one.pid, one.state) for one in node.ranks()] == [(second, "D")])
+    return silent
+
+
+def test_a_reset_is_refused_while_it_holds_the_gpu(node, deep, stuck):
+    deep.on_host("touch", "/run/deep/held")
+    assert "ranks-in-d-state" in node.findings()
+    ran = node.fleetops("reset-gpus", node.name, "--yes", "--json")
+    assert ran.status == 5
+    [rank] = node.ranks()
+    assert ran.error["guard"] == "holders"
+    assert f"process {rank.pid} in D state (SIGKILL is queued) holds /dev/nvidia0" in ran.error["message"]
+    assert deep.on_host("ls", "/run/deep").split() == ["held", "held.xml", "idle.xml"]
+
+
+def test_it_is_waited_for_and_that_is_said(node, stuck):
+    recovering = node.fleetops.start("recover", node.name, "--yes", "--no-relaunch")
+    said = next((line for line in recovering.stderr if "waiting" in line), "nothing")
+    assert "waiting: service processes 1 (idle 0), GPU file holders 1 (idle 0)" in said
+    assert [one.state for one in node.ranks()] == ["D"]
+    node.kill(stuck)
+    shown, _ = recovering.communicate(timeout=60)
+    assert recovering.returncode == 0, shown
+    assert "SIGKILL is queued until the kernel call returns" in shown
+    assert node.ranks() == []
