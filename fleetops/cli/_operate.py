@@ -1,7 +1,7 @@
 """What the commands that change something share: options, plan, confirmation, run, result, exit code."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,9 @@ from fleetops.model.exit import Exit
 
 if TYPE_CHECKING:
     from fleetops.fleet.operate import Operation
+    from fleetops.model.finding import Finding
     from fleetops.model.fleet import Inventory, Node, Profile
+    from fleetops.model.plan import Plan
     from fleetops.model.record import Result
     from fleetops.playbook.book import Playbook
     from fleetops.render.output import Output
@@ -129,6 +131,7 @@ def operate(
             waived=waivers(args),
             proofs=Proofs(cache_folder(world.environ)),
             clock=world.clock,
+            tell=output.note,
         )
         return _run(args, world, output, operation, emit or output.json)
 
@@ -140,12 +143,10 @@ def _run(
     operation: "Operation",
     emit: Callable[[dict[str, Any]], None],
 ) -> Exit:
-    from fleetops.model.finding import Severity
     from fleetops.render.operate import (
         RunScreen,
         plan_json,
         result_json,
-        show_findings,
         show_next,
         show_plan,
         show_result,
@@ -154,16 +155,9 @@ def _run(
     with output.err.status(f"looking at {operation.node.name}") if output.is_terminal else nullcontext():
         plan, situation = operation.prepare()
     if plan.healthy:
-        if output.wants_json:
-            emit(plan_json(plan, "healthy"))
-        else:
-            output.show(f"{plan.node}: {plan.healthy}; nothing to do")
-            show_findings(output, situation.findings)
-        return (
-            Exit.FINDINGS
-            if any(one.severity is Severity.CRITICAL for one in situation.findings)
-            else Exit.FINE
-        )
+        if not args.dry_run:
+            operation.resumption.close()
+        return _nothing_to_do(output, plan, situation.findings, emit)
     obstacle = plan.first_obstacle
     if not output.wants_json:
         # Whoever reads along may go away (`| head`). A run that was agreed to is not stopped by that, and its exit code
@@ -192,6 +186,26 @@ def _run(
         else:
             show_result(output, result)
     return exit_of(result)
+
+
+def _nothing_to_do(
+    output: "Output",
+    plan: "Plan",
+    findings: "Sequence[Finding]",
+    emit: Callable[[dict[str, Any]], None],
+) -> Exit:
+    """The node is well: that is said, and what is wrong with it all the same."""
+    from fleetops.model.finding import Severity
+    from fleetops.render.interrupted import show_interrupted
+    from fleetops.render.operate import plan_json, show_findings
+
+    if output.wants_json:
+        emit(plan_json(plan, "healthy"))
+    else:
+        show_interrupted(output, plan.interrupted)
+        output.show(f"{plan.node}: {plan.healthy}; nothing to do")
+        show_findings(output, findings)
+    return Exit.FINDINGS if any(one.severity is Severity.CRITICAL for one in findings) else Exit.FINE
 
 
 def _in_earnest(args: argparse.Namespace, node: str) -> str:

@@ -14,6 +14,7 @@ from fleetops.fleet.observe import observe
 from fleetops.fleet.probe import remember_identity
 from fleetops.fleet.prove import explain_with, prove
 from fleetops.fleet.read import Sessions
+from fleetops.fleet.resume import Resumption
 from fleetops.fleet.silent import must_be_recoverable
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import Unreachable
@@ -23,13 +24,15 @@ from fleetops.model.fleet import Inventory, Node, Profile
 from fleetops.model.plan import Plan
 from fleetops.model.record import Result
 from fleetops.playbook.book import Playbook
+from fleetops.playbook.breaker import Gate
 from fleetops.playbook.desk import RunDesk, Tools
 from fleetops.playbook.journal import Journal
-from fleetops.playbook.lock import must_be_free
+from fleetops.playbook.lock import HYPERVISOR_LOCK, must_be_free
 from fleetops.playbook.plan import make_plan
-from fleetops.playbook.runner import HYPERVISOR_LOCK, Runner
+from fleetops.playbook.runner import Runner
 from fleetops.source.transport import ProofCache
 from fleetops.steps.support.base import Situation
+from fleetops.store.breaker import BreakerStore
 from fleetops.store.database import Store
 from fleetops.store.proofs import Proofs
 
@@ -43,6 +46,9 @@ class Operation:
         state: the folder of journals and records.
         waived: guard -> reason, as the operator gave them.
         proofs: what was proven before; nothing is kept without it.
+        tell: a word for whoever waits until a plan can be made.
+        resumption: what an interrupted run has left, once `prepare` has looked.
+        gate: the fleet's breaker, as this operation meets it.
     """
 
     inventory: Inventory
@@ -55,10 +61,24 @@ class Operation:
     proofs: ProofCache = field(default_factory=lambda: Proofs(None))
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
+    tell: Callable[[str], None] = lambda _text: None
     store: Store = field(init=False)
+    resumption: Resumption = field(init=False)
+    gate: Gate = field(init=False)
 
     def __post_init__(self) -> None:
         self.store = Store(self.state)
+        self.resumption = Resumption(
+            state=self.state,
+            node=self.node,
+            inventory=self.inventory,
+            sessions=self.sessions,
+            clock=self.clock,
+            sleep=self.sleep,
+            tell=self.tell,
+        )
+        counted = BreakerStore(self.state, self.inventory.settings.breaker)
+        self.gate = Gate(counted, self.node.name, self.book, self.clock, self.tell)
 
     def look(self) -> Observation:
         """All facts of the node now, with the identity and the idle state that were recorded for it."""
@@ -93,11 +113,12 @@ class Operation:
         Raises Unreachable where the node does not answer and nothing shows that it is the node itself that hangs, or
         that the guest is the node: unknown is no reason to act.
         """
-        observation = self.look()
-        if observation.silence:
-            self._must_be_plannable(observation)
-        else:
+        recovers = self.book.name == "recover"
+        observation = self.resumption.observe(self.look) if recovers else self.look()
+        if observation.silence is None:
             remember_identity(self.store, observation)
+        elif not self.resumption.stopped(observation):
+            self._must_be_plannable(observation)
         situation = Situation(
             inventory=self.inventory,
             observation=observation,
@@ -106,16 +127,21 @@ class Operation:
             run_id=self._run_id(),
             waived=self.waived,
         )
+        situation, book = self.resumption.situation(situation), self.book
+        self.book = self.resumption.book(book, observation)
         well = ""
-        # Whatever serves on another machine is not the node's, and says nothing of it.
-        if self.book.name == "recover" and not another(observation):
+        # Whatever serves on another machine is not the node's, and says nothing of it. A service that an interrupted run has
+        # started may serve, and is not proven yet.
+        if recovers and self.book.entries[0] == book.entries[0] and not another(observation):
             health = judge_health(situation, self.sessions)
             well, situation = health.well, health.situation
-        proves = any(entry.step == "prove" for entry in self.book.entries) and not observation.silence
+        proves = any(entry.step == "prove" for entry in book.entries) and not observation.silence
         if not well and self.profile and proves:
             situation = self.prove(situation)
         plan = make_plan(self.book, situation)
-        return replace(plan, healthy=well, launched_last=self._launched_last()), situation
+        interrupted = self.resumption.run
+        told = replace(plan, healthy=well, launched_last=self._launched_last(), interrupted=interrupted)
+        return self.gate.judged(told), situation
 
     def _launched_last(self) -> str:
         """What a recovery by the inventory's profile would replace: somebody launched another one here since."""
@@ -151,7 +177,8 @@ class Operation:
             sleep=self.sleep,
         )
         journal = Journal(self.state, situation.run_id)
-        return Runner(self.book, RunDesk(tools, journal, situation)).run()
+        memo = self.resumption.memo(situation.observation, tools.monotonic())
+        return Runner(self.book, RunDesk(tools, journal, situation, memo=memo)).run()
 
     def _run_id(self) -> str:
         """When, on which node, and a chance part: two controllers that start in the same second are two runs.

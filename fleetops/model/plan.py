@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fleetops.model.command import Command
+from fleetops.model.interrupted import Interrupted
 from fleetops.model.proof import Explanation
 from fleetops.model.sizing import Budget
 
@@ -63,6 +64,9 @@ class Plan:
         proofs: flag name -> what the source that would run shows of it.
         budget: the arithmetic of the launch; None where nothing is launched.
         waived: guard -> the operator's reason for overruling it.
+        file: where an own playbook was read; "" for a shipped one.
+        left_out: which of the playbook's steps are not taken, and why; "" where all are.
+        interrupted: the run that this one goes on from; None where there is none.
     """
 
     playbook: str
@@ -77,6 +81,9 @@ class Plan:
     proofs: Mapping[str, Explanation] = field(default_factory=dict)
     budget: Budget | None = None
     waived: Mapping[str, str] = field(default_factory=dict)
+    interrupted: Interrupted | None = None
+    file: str = ""
+    left_out: str = ""
 
     @property
     def first_obstacle(self) -> PlannedStep | None:

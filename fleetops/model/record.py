@@ -95,7 +95,11 @@ class ReclaimRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
-    """One run as the journal tells it. `status`: done, failed, refused, interrupted, running, unfinished."""
+    """One run as the journal tells it.
+
+    `status`: done, failed, refused, interrupted, running, unfinished, or taken-over: it was interrupted or cut off, and a
+    later one that went on from it (`continues`) has ended well.
+    """
 
     run_id: str
     playbook: str
@@ -104,6 +108,7 @@ class RunSummary:
     ended_at: float | None
     status: str
     why: str = ""
+    continues: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

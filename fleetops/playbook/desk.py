@@ -17,10 +17,21 @@ from fleetops.model.machine import MEMORY
 from fleetops.model.plan import Action
 from fleetops.model.record import Capacity, LaunchRecord, ReclaimRow
 from fleetops.model.session import Answer, Session, Streaming
-from fleetops.playbook.guards import objection
+from fleetops.playbook.attempts import NAME as ATTEMPTS
+from fleetops.playbook.attempts import count_attempt, host_of, is_counted
+from fleetops.playbook.fence import fenced, was_fenced_off
+from fleetops.playbook.guards import first_objection
 from fleetops.playbook.interrupts import held_back
 from fleetops.playbook.journal import Journal, command_entry, outcome_entry
-from fleetops.playbook.lock import confirm_lock
+from fleetops.playbook.lock import (
+    HYPERVISOR_LOCK,
+    LEAST_LEASE_S,
+    NODE_LOCK,
+    Owner,
+    confirm_lock,
+    lock_lost,
+    take_lock,
+)
 from fleetops.steps.support.base import Situation
 from fleetops.store.database import Store
 
@@ -53,6 +64,7 @@ class RunDesk:
 
     Attributes:
         mute: the node was silent when the run began, and nothing has been changed since: it must still be.
+        locks: (host, name) of those that the run holds; `lease_s`: for how long it takes one.
     """
 
     tools: Tools
@@ -65,6 +77,7 @@ class RunDesk:
     memo: dict[str, Any] = field(default_factory=dict)
     changes: int = 0
     locks: list[tuple[str, str]] = field(default_factory=list)
+    lease_s: int = LEAST_LEASE_S
     mute: bool = False
 
     @property
@@ -98,46 +111,79 @@ class RunDesk:
         Raises Refused when a guard does not hold any more. A connection that is lost on the way gives an outcome
         without a status: what became of the change is for the facts to tell.
         """
-        self.check_guards()
+        self._check(self.guards, action.host)
+        if ATTEMPTS in self.guards:
+            self._count_attempt()
         return self._make(action)
 
     def change_while_down(self, action: Action, guards: tuple[str, ...]) -> Outcome:
         """A change on the hypervisor while the node is down: its identity cannot be asked, so other guards stand in."""
-        self._check(guards)
+        self._check(guards, action.host)
         return self._make(action)
 
     def restore(self, action: Action) -> Outcome:
         """A change that puts something back: journaled, not guarded."""
         return self._make(action)
 
-    def check_guards(self) -> None:
-        """The locks are still ours, and every guard of the present step holds. Raises Refused for the first that fails."""
-        self._check(self.guards)
+    def lock(self, host: str, name: str) -> None:
+        """Take a lock for this run, or keep it. Raises Refused naming the holder."""
+        owner = Owner.this_process(self.journal.run_id)
+        take_lock(self.tools.session(host), name, owner, self.lease_s)
+        if (host, name) not in self.locks:
+            self.locks.append((host, name))
+            self.journal.write("locked", self.tools.clock(), host=host, name=name)
 
-    def _check(self, guards: tuple[str, ...]) -> None:
+    def _check(self, guards: tuple[str, ...], acts_on: str) -> None:
+        """The locks are still ours, and these guards hold. Raises Refused for the first that fails.
+
+        The lock of the host that is acted on is looked at there, in the change's own command.
+        """
         for host, name in self.locks:
-            confirm_lock(self.tools.session(host), name, self.journal.run_id)
+            if host != acts_on:
+                confirm_lock(self.tools.session(host), name, self.journal.run_id)
         observation = self.look().observation
         if self.mute and not observation.silence:
             raise out_of_silence(observation.node.name)
-        for name in guards:
-            if refused := objection(name, observation):
-                raise refused
+        if refused := first_objection(guards, self.current):
+            raise refused
+
+    def _count_attempt(self) -> None:
+        """This run has come to rung 3 or 4: it is one attempt, together with those that it goes on from."""
+        observation, run_id = self.current.observation, self.journal.run_id
+        if is_counted(observation, (run_id, *self.current.continues)):
+            return
+        host, owner = host_of(observation), Owner.this_process(run_id)
+        self.journal.write("attempt", self.tools.clock(), step=self.step, host=host)
+        count_attempt(self.tools.session(host), self.current.node_name, owner, self._lock_on(host))
 
     def _make(self, action: Action) -> Outcome:
+        """Write down, make, write down. Raises Refused where the host finds that the lock is not this run's any more."""
+        command = fenced(
+            action.command, lock=self._lock_on(action.host), run_id=self.journal.run_id, name=self.step
+        )
         entry = command_entry(action.host, action.command)
         self.changes += 1
         self.mute = False
         self.journal.write("intent", self.tools.clock(), step=self.step, why=action.why, **entry)
         with held_back(self.tell):
             try:
-                outcome = self.tools.session(action.host).run(action.command)
+                outcome = self.tools.session(action.host).run(command)
             except ConnectionLost as error:
                 self._note_outcome(lost=error.message)
                 self.tell(f"{error.message}: looking at what became of it")
                 return Outcome(status=None, stderr=error.message)
             self._note_outcome(**outcome_entry(outcome))
+        if was_fenced_off(outcome):
+            raise lock_lost(action.host, self.journal.run_id)
         return outcome
+
+    def _lock_on(self, host: str) -> str:
+        """The lock that this run holds on a host; a node that has just come back is locked before anything is changed there."""
+        name = next((name for where, name in self.locks if where == host), "")
+        if not name:
+            name = NODE_LOCK if host == self.current.node_name else HYPERVISOR_LOCK
+            self.lock(host, name)
+        return name
 
     def _note_outcome(self, **body: Any) -> None:
         """The change is made: that its outcome cannot be written down must not hide it. The next intent will fail."""

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fleetops.model.secrets import mask_argv, mask_text
 from fleetops.playbook.lock import Owner
 
 _KEPT_OUTPUT = 4000
+_CUT_OFF, _TAKEN_OVER = "unfinished", "taken-over"
 
 
 class Journal:
@@ -98,11 +100,51 @@ def read_events(folder: Path) -> list[Mapping[str, Any]]:
 def list_runs(state: Path) -> list[RunSummary]:
     """Every run in the state folder, newest first."""
     folders = sorted((state / "runs").glob("*/journal.jsonl"), reverse=True)
-    summaries = (_summarise(path.parent) for path in folders)
-    return sorted((one for one in summaries if one), key=lambda run: run.started_at, reverse=True)
+    summaries = (summarise(path.parent) for path in folders)
+    runs = sorted((one for one in summaries if one), key=lambda run: run.started_at, reverse=True)
+    return _taken_over(runs)
 
 
-def _summarise(folder: Path) -> RunSummary | None:
+def _taken_over(runs: list[RunSummary]) -> list[RunSummary]:
+    """Runs that others went on from are told as that: finished, where one of those has ended well."""
+    later: dict[str, RunSummary] = {}
+    told = []
+    for run in runs:
+        by = later.get(run.run_id)
+        told.append(_gone_on_from(run, by))
+        if run.continues and run.status != "refused":
+            later.setdefault(run.continues, by if by and by.status == "done" else run)
+    return told
+
+
+def _gone_on_from(run: RunSummary, by: RunSummary | None) -> RunSummary:
+    if by is None or run.status not in {_CUT_OFF, "interrupted"}:
+        return run
+    why = f"run {by.run_id} went on from it: {by.status}"
+    return replace(run, status=_TAKEN_OVER if by.status == "done" else run.status, why=why)
+
+
+def note_as_finished(folder: Path, at: float, why: str) -> None:
+    """Write into the journal of a run that was cut off that nothing of it is left to do. Raises FleetopsError."""
+    line = json.dumps({"at": round(at, 3), "event": "closed", "why": why}) + "\n"
+    try:
+        path = folder / "journal.jsonl"
+        # A last line that a crash has cut off goes: it was never read.
+        whole = path.read_bytes().rpartition(b"\n")[0]
+        with path.open("r+b") as file:
+            file.truncate(len(whole) + 1 if whole else 0)
+            file.seek(0, os.SEEK_END)
+            file.write(line.encode())
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise FleetopsError(f"cannot write the journal in {folder}: {error.strerror}") from error
+
+
+def summarise(folder: Path) -> RunSummary | None:
+    """One run as its journal tells it; None where that holds no event.
+
+    Of one that was cut off, status `unfinished`, nobody has gone on from it as far as this journal alone can tell.
+    """
     events = read_events(folder)
     if not events:
         return None
@@ -116,6 +158,7 @@ def _summarise(folder: Path) -> RunSummary | None:
         ended_at=None if status == "running" else last["at"],
         status=status,
         why=why,
+        continues=begin.get("continues", ""),
     )
 
 
@@ -123,6 +166,8 @@ def _ending(begin: Mapping[str, Any], last: Mapping[str, Any]) -> tuple[str, str
     """How a run ended and why; one without an end is running, or was cut off: by its process where that can be told."""
     if last["event"] == "end":
         return last.get("status", "?"), last.get("why", "")
+    if last["event"] == "closed":
+        return _TAKEN_OVER, last.get("why", "")
     try:
         owner = Owner(**begin["by"])
     except (KeyError, TypeError):
@@ -130,4 +175,4 @@ def _ending(begin: Mapping[str, Any], last: Mapping[str, Any]) -> tuple[str, str
     if owner and owner.is_here and not owner.is_gone:
         return "running", f"pid {owner.pid}"
     where = f"{last['event']} of {last['step']}" if "step" in last else str(last["event"])
-    return "unfinished", f"cut off after it wrote down: {where}; run it again, it reads the facts anew"
+    return _CUT_OFF, f"cut off after it wrote down: {where}; run it again, it reads the facts anew"

@@ -2,8 +2,9 @@
 
 Made atomically with its whole content (a hard link never replaces a file), naming the owner, the run, the boot and
 since when. It lapses with the boot it names, and with its lease by that host's own uptime clock; a lock of a
-controller process on this very machine that is no longer alive lapses too. None is taken over while a change of its run is
-still under way on that host.
+controller process on this very machine that is no longer alive lapses too. None is taken over, nor given back, while a
+change of its run is still under way on that host: every change leaves its claim there before it looks at the lock
+(playbook/fence.py), and whoever takes a lapsed lock looks for claims once more when it has it.
 """
 
 import json
@@ -16,11 +17,15 @@ from pathlib import Path
 from fleetops.model.command import Command, Outcome, shell
 from fleetops.model.errors import FleetopsError, Refused
 from fleetops.model.session import Session
-from fleetops.steps.support.detached import RUNS, under_way
+from fleetops.steps.support.detached import RUNS, UNDER_WAY, under_way
+
+LOCKS = "/run/fleetops/locks"
+NODE_LOCK = "node.lock"
+HYPERVISOR_LOCK = "hypervisor.lock"
 
 # A lease is at least this long; a run asks for as much as it may take (playbook deadlines, readiness, watch).
 LEAST_LEASE_S = 900
-_FOLDER = "/run/fleetops/locks"
+_FOLDER = LOCKS
 _RUNS = RUNS
 _HELD = 75
 
@@ -43,10 +48,17 @@ printf '}\n'
 exit 75
 """
 
-# $1 folder, $2 name, $3 the run id that must stand in it. Removes it only while it still is that run's:
-# it is moved aside first, so that a lock taken by somebody else in between is never deleted.
-_DROP = r"""
+# $1 folder, $2 name, $3 the run id that must stand in it, $4 the folder of all runs' changes. Removes it only while it
+# still is that run's: it is moved aside first, so that a lock taken by somebody else in between is never deleted.
+# With a change of that run under way it stays as it is (status 76, its name printed).
+_DROP = (
+    r"""
+going() {"""
+    + UNDER_WAY
+    + r"""}
 [ -e "$1/$2" ] || exit 0
+left=$(going "$4" "$3")
+if [ "$left" ]; then echo "$left"; exit 76; fi
 aside="$1/.$2.dropped.$$"
 mv "$1/$2" "$aside" 2>/dev/null || exit 0
 if grep -qF "\"run_id\": \"$3\"" "$aside"; then rm -f "$aside"; exit 0; fi
@@ -54,6 +66,7 @@ ln "$aside" "$1/$2" 2>/dev/null
 rm -f "$aside"
 exit 75
 """
+)
 
 
 # $1 folder, $2 name. Prints nothing where there is no lock, else its holder's as _TAKE does.
@@ -140,6 +153,7 @@ def take_lock(session: Session, name: str, owner: Owner, lease_s: int = LEAST_LE
         session.run(_drop(name, holder.run_id))
         outcome = session.run(_take(name, owner, lease_s))
         if outcome.ok:
+            _nothing_began_meanwhile(session, name, holder, owner)
             return
         holder, since_s, _ = _holder(outcome)
     raise _refused(session.host, holder, since_s)
@@ -177,16 +191,39 @@ def _nothing_goes_on(session: Session, holder: Owner) -> None:
         )
 
 
+def _nothing_began_meanwhile(session: Session, name: str, holder: Owner, owner: Owner) -> None:
+    """A change of the last holder that saw its lock right before it was taken over has left its claim by now."""
+    try:
+        _nothing_goes_on(session, holder)
+    except Refused:
+        session.run(_drop(name, owner.run_id))
+        raise
+
+
+def lapsed_holder(session: Session, name: str) -> tuple[Owner, float] | None:
+    """Whose lapsed lock lies on the session's host, and since how many seconds; None where there is none. Changes nothing."""
+    outcome = session.run(shell(_READ, _FOLDER, name, name="fleetops-lock-read", root=True))
+    if not outcome.ok or not outcome.stdout.strip():
+        return None
+    holder, since_s, lapsed = _holder(outcome)
+    return (holder, since_s) if holder and lapsed and since_s is not None else None
+
+
 def confirm_lock(session: Session, name: str, run_id: str) -> None:
     """The lock is still this run's. Raises Refused (guard `lock`) where it lapsed and somebody else may be at work."""
     outcome = session.run(shell(_CONFIRM, _FOLDER, name, run_id, name="fleetops-lock-held", root=True))
     if not outcome.ok:
-        raise Refused(
-            f"the lock of {run_id} on {session.host} is not its own any more: somebody else may be at work there",
-            guard="lock",
-            host=session.host,
-            hint=f"fleetops probe {session.host}",
-        )
+        raise lock_lost(session.host, run_id)
+
+
+def lock_lost(host: str, run_id: str) -> Refused:
+    """The refusal for a run whose lock has lapsed, or is somebody else's by now."""
+    return Refused(
+        f"the lock of {run_id} on {host} is not its own any more: somebody else may be at work there",
+        guard="lock",
+        host=host,
+        hint=f"fleetops probe {host}",
+    )
 
 
 def release_lock(session: Session, name: str, run_id: str) -> bool:
@@ -208,7 +245,7 @@ def _take(name: str, owner: Owner, lease_s: int) -> Command:
 
 
 def _drop(name: str, run_id: str) -> Command:
-    return shell(_DROP, _FOLDER, name, run_id, name="fleetops-unlock", root=True, changes=True)
+    return shell(_DROP, _FOLDER, name, run_id, _RUNS, name="fleetops-unlock", root=True, changes=True)
 
 
 def _holder(outcome: Outcome) -> tuple[Owner | None, float | None, bool]:

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 from fleetops.checks.support.another import another
 from fleetops.model.errors import Refused
-from fleetops.model.fleet import Node
 from fleetops.model.guest import GUESTS
 from fleetops.model.plan import Plan, PlannedStep
 from fleetops.model.sizing import Budget
 from fleetops.platforms import platform_of
 from fleetops.playbook.book import Entry, Playbook
-from fleetops.playbook.guards import objection
+from fleetops.playbook.guards import first_objection, objection
 from fleetops.steps import all_steps
 from fleetops.steps.support.base import Situation, Step
 from fleetops.steps.support.launching import budget_for
@@ -26,11 +25,13 @@ def make_plan(book: Playbook, situation: Situation) -> Plan:
         profile=situation.profile.name if situation.profile else "",
         steps=_planned_in_order(book, situation),
         touches=_touches(book, situation),
-        spares=_spares(situation),
+        spares=() if _rebooted(book) else _neighbours(situation),
         engine=title_of(situation.profile.engine) if situation.profile else "",
         proofs=situation.proofs,
         budget=_budget(book, situation),
         waived=situation.waived,
+        file=book.file,
+        left_out=book.left_out,
     )
 
 
@@ -48,8 +49,11 @@ def _planned_in_order(book: Playbook, situation: Situation) -> tuple[PlannedStep
     if refused := objection("identity", situation.observation) if another(situation.observation) else None:
         return _refused_throughout(book, situation, refused)
     planned: list[PlannedStep] = []
+    rebooted = False
     for number, entry in enumerate(book.entries, 1):
-        planned.append(_in_silence(book, number, _planned(entry, situation), situation))
+        step = _in_silence(book, number, _planned(entry, situation), situation)
+        planned.append(_once_back(step) if rebooted else step)
+        rebooted |= all_steps()[entry.step].reboots
         if all_steps()[entry.step].ends_service:
             situation = replace(situation, service_ends_before=True)
     return tuple(planned)
@@ -101,13 +105,21 @@ def _in_silence(book: Playbook, number: int, planned: PlannedStep, situation: Si
     return replace(as_is, condition="once the node is back, by what is read there then")
 
 
-def guards_of(step: Step, node: Node) -> tuple[str, ...]:
-    """The guards that must hold for a step on this node, each once. Raises Refused for a kind of node not known."""
-    guards = step.guards
+# Those that only a guest that runs can answer, or that must hold before it is stopped.
+_OF_A_RUNNING_GUEST = {"identity", "guest-identity", "pending"}
+
+
+def guards_of(step: Step, situation: Situation) -> tuple[str, ...]:
+    """The guards that must hold for a step on this node, each once. Raises Refused for a kind of node not known.
+
+    A guest that an interrupted run has stopped cannot say who it is: that run has seen it, right before.
+    """
+    guards, node = step.guards, situation.observation.node
     if step.acts_outside:
         platform = platform_of(node)
         guards = (*guards, *(platform.power_guards if step.powers else platform.guards))
-    return tuple(dict.fromkeys(guards))
+    down = situation.stopped_by and step.powers
+    return tuple(one for one in dict.fromkeys(guards) if not down or one not in _OF_A_RUNNING_GUEST)
 
 
 def _planned(entry: Entry, situation: Situation) -> PlannedStep:
@@ -134,9 +146,7 @@ def _planned(entry: Entry, situation: Situation) -> PlannedStep:
 
 
 def _first_refusal(step: Step, situation: Situation) -> Refused | None:
-    guards = guards_of(step, situation.observation.node)
-    reasons = (objection(name, situation.observation) for name in guards)
-    return next((one for one in reasons if one), None)
+    return first_objection(guards_of(step, situation), situation)
 
 
 def _touches(book: Playbook, situation: Situation) -> str:
@@ -144,10 +154,18 @@ def _touches(book: Playbook, situation: Situation) -> str:
     node = situation.observation.node
     reaches_up = any(all_steps()[entry.step].acts_outside for entry in book.entries)
     gpus = f" and its {node.gpus} GPUs" if node.gpus else " and its GPUs"
-    return f"{node.name}{gpus} on {node.hypervisor}" if reaches_up and node.hypervisor else node.name
+    touched = f"{node.name}{gpus} on {node.hypervisor}" if reaches_up and node.hypervisor else node.name
+    if not _rebooted(book):
+        return touched
+    others = ", ".join(_neighbours(situation))
+    return f"{touched}; a person reboots {node.hypervisor or node.name}{f', which ends {others} as well' if others else ''}"
 
 
-def _spares(situation: Situation) -> tuple[str, ...]:
+def _rebooted(book: Playbook) -> bool:
+    return any(all_steps()[entry.step].reboots for entry in book.entries)
+
+
+def _neighbours(situation: Situation) -> tuple[str, ...]:
     """Who else runs on the same hypervisor, as it says itself; as the inventory says where it could not be asked."""
     node, facts = situation.observation.node, situation.observation.hypervisor_facts
     entries = facts.value(GUESTS) if facts else None

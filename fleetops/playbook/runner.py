@@ -11,7 +11,7 @@ from fleetops.model.finding import Severity
 from fleetops.model.record import ReclaimRow, Result
 from fleetops.playbook.book import Entry, Playbook
 from fleetops.playbook.desk import RunDesk
-from fleetops.playbook.lock import LEAST_LEASE_S, Owner, release_lock, take_lock
+from fleetops.playbook.lock import HYPERVISOR_LOCK, LEAST_LEASE_S, NODE_LOCK, Owner, release_lock
 from fleetops.playbook.plan import NO_SIGNAL, guards_of, is_out_of_reach
 from fleetops.steps import all_steps
 from fleetops.steps.support.agreed import started_again
@@ -22,8 +22,6 @@ from fleetops.steps.support.reclaim import missing_facts, reclaim_rows, told
 
 _POLL_S = 1.0
 _MOST_NAMED = 3
-NODE_LOCK = "node.lock"
-HYPERVISOR_LOCK = "hypervisor.lock"
 
 
 @dataclass
@@ -37,16 +35,33 @@ class Runner:
         """Every step; the result says how it ended. Raises nothing that a step raises, KeyboardInterrupt included."""
         node = self.desk.current.node_name
         by = asdict(Owner.this_process(self.desk.journal.run_id))
-        self._write("begin", playbook=self.book.name, node=node, waived=dict(self.desk.current.waived), by=by)
+        chain = self.desk.current.continues
+        goes_on = {"continues": chain[0], "chain": list(chain)} if chain else {}
+        self._write(
+            "begin",
+            playbook=self.book.name,
+            node=node,
+            waived=dict(self.desk.current.waived),
+            by=by,
+            **goes_on,
+            **self._which(),
+        )
         try:
             status, failure = self._outcome(node)
+            self._clear_behind(status)
         finally:
             self._unlock()
         return self._end(status, failure)
 
+    def _which(self) -> dict[str, str]:
+        """Of an own playbook its file, of a part what is left out."""
+        told = {"file": self.book.file, "left_out": self.book.left_out}
+        return {name: value for name, value in told.items() if value}
+
     def _outcome(self, node: str) -> tuple[str, FleetopsError | None]:
         """How the steps ended, the operator's interruption included."""
         try:
+            self.desk.lease_s = self._lease_s()
             self._lock_first(node)
             self._must_be_as_planned()
             for number, entry in enumerate(self.book.entries, 1):
@@ -147,16 +162,16 @@ class Runner:
     def _run_step(self, step: Step, entry: Entry) -> str:
         """The node's own lock goes with its power: meanwhile the hypervisor's protects it, and it is taken anew after."""
         options, node = step.settle(entry.options), self.desk.current.node_name
-        if not step.powers:
+        if not (step.powers or step.reboots):
             return step.run(self.desk, options)
         own = [lock for lock in self.desk.locks if lock == (node, NODE_LOCK)]
         self.desk.locks = [lock for lock in self.desk.locks if lock not in own]
         try:
             detail = step.run(self.desk, options)
         except BaseException:
-            self.desk.locks += own
+            self.desk.locks += [lock for lock in own if lock not in self.desk.locks]
             raise
-        self._lock(node, NODE_LOCK)
+        self.desk.lock(node, NODE_LOCK)
         return detail
 
     def _must_stay_down(self) -> None:
@@ -203,28 +218,22 @@ class Runner:
         return reclaim_rows(self.desk.current.before, self.desk.look().observation)
 
     def _guards(self, step: Step) -> tuple[str, ...]:
-        return guards_of(step, self.desk.current.observation.node)
+        return guards_of(step, self.desk.current)
 
     def _lock_for(self, step: Step) -> None:
         """A step that acts on the hypervisor needs its lock as well: one recovery per Proxmox host at a time."""
         host = self.desk.current.observation.node.hypervisor
         if step.acts_outside and host and (host, HYPERVISOR_LOCK) not in self.desk.locks:
-            self._lock(host, HYPERVISOR_LOCK)
+            self.desk.lock(host, HYPERVISOR_LOCK)
 
     def _lock_first(self, node: str) -> None:
         """The node's lock; of a node that does not answer its hypervisor's, until the node is back."""
         observation = self.desk.current.observation
         self.desk.mute = observation.silence is not None
         if self.desk.mute and observation.hypervisor:
-            self._lock(observation.hypervisor.name, HYPERVISOR_LOCK)
+            self.desk.lock(observation.hypervisor.name, HYPERVISOR_LOCK)
         else:
-            self._lock(node, NODE_LOCK)
-
-    def _lock(self, host: str, name: str) -> None:
-        owner = Owner.this_process(self.desk.journal.run_id)
-        take_lock(self.desk.tools.session(host), name, owner, self._lease_s())
-        self.desk.locks.append((host, name))
-        self._write("locked", host=host, name=name)
+            self.desk.lock(node, NODE_LOCK)
 
     def _lease_s(self) -> int:
         """Longer than the whole run may take: the playbook's own deadlines, and the profile's."""
@@ -232,7 +241,9 @@ class Runner:
         launch_s = profile.ready_deadline_s + profile.watch_s if profile else 0.0
         observation = self.desk.current.observation
         commands_s = sum(all_steps()[entry.step].takes_s(observation) for entry in self.book.entries)
-        steps_s = sum(entry.deadline_s for entry in self.book.entries)
+        steps_s = sum(
+            entry.deadline_s + all_steps()[entry.step].waits_s(entry.options) for entry in self.book.entries
+        )
         return round(LEAST_LEASE_S + launch_s + steps_s + commands_s)
 
     def _unlock(self) -> None:
@@ -242,6 +253,17 @@ class Runner:
                 ours = release_lock(self.desk.tools.session(host), name, self.desk.journal.run_id)
             with _said(self, "the journal could not be written"):
                 self._write("unlocked" if ours else "lock-lost", host=host, name=name)
+
+    def _clear_behind(self, status: str) -> None:
+        """What this run went on from is finished: no lapsed lock of it is left to be asked about."""
+        if status != "done":
+            return
+        node = self.desk.current.observation.node
+        places = [(node.name, NODE_LOCK), *([(node.hypervisor, HYPERVISOR_LOCK)] if node.hypervisor else [])]
+        for run_id in self.desk.current.continues:
+            for host, name in places:
+                with _said(self, f"the lapsed lock of {run_id} on {host} could not be removed"):
+                    release_lock(self.desk.tools.session(host), name, run_id)
 
     def _write(self, event: str, **body: object) -> None:
         self.desk.journal.write(event, self.desk.tools.clock(), **body)

@@ -19,6 +19,7 @@ from fleetops.model.record import Result
 from fleetops.model.secrets import mask_argv
 from fleetops.render.arithmetic import budget_json
 from fleetops.render.commands import show_commands
+from fleetops.render.interrupted import show_interrupted
 from fleetops.render.launched import launched
 from fleetops.render.output import Output
 from fleetops.render.plain import safe
@@ -39,15 +40,20 @@ def show_plan(
     what = f"{plan.playbook} {plan.node}" + (f", profile {plan.profile}" if plan.profile else "")
     output.show(
         opposite(
-            Text.assemble(("plan", "bold"), f"   {what}"), f"playbooks/{plan.playbook}.yaml", output.width
+            Text.assemble(("plan", "bold"), f"   {what}"),
+            safe(plan.file or f"playbooks/{plan.playbook}.yaml"),
+            output.width,
         )
     )
     output.show("")
+    show_interrupted(output, plan.interrupted)
     show_findings(output, findings)
     output.show(_steps_table(plan.steps))
     output.show("")
     spared = f"  Not touched: {', '.join(plan.spares)}." if plan.spares else ""
-    output.show(f"  touches {plan.touches}.{spared}")
+    output.show(f"  touches {safe(plan.touches)}.{spared}")
+    if plan.left_out:
+        output.show(Text(f"  {safe(plan.left_out)}", style="yellow"))
     show_waived(output, plan.waived)
     if plan.launched_last:
         _show_launched_last(output, plan)
@@ -235,7 +241,9 @@ def plan_json(plan: Plan, status: str, following: str = "") -> dict[str, Any]:
         "touches": plan.touches,
         "not_touched": list(plan.spares),
         "launched_last": plan.launched_last,
+        "left_out": plan.left_out,
         "waived": dict(plan.waived),
+        "continues": jsonable(plan.interrupted),
         **_rests_on(plan),
         "steps": [_step_json(step) for step in plan.steps],
     }
@@ -268,6 +276,7 @@ def result_json(plan: Plan, result: Result) -> dict[str, Any]:
         "hint": result.hint,
         "guard": result.guard,
         "waived": result.waived,
+        "continues": jsonable(plan.interrupted),
         **_rests_on(plan),
         "reclaimed": jsonable(result.reclaimed),
         "launched": jsonable(result.launched),

@@ -17,6 +17,7 @@ _STYLES = {
     "interrupted": "yellow",
     "unfinished": "bold red",
     "running": "bold",
+    "taken-over": "dim",
 }
 
 

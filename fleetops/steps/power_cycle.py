@@ -23,6 +23,7 @@ from fleetops.steps.support.comeback import Life, await_back, life_of, outlived
 from fleetops.steps.support.coming_up import stop_again
 from fleetops.steps.support.detached import Detached, detached, follow, must_be_submitted
 from fleetops.steps.support.interrupted import leave_starting, leave_stopping, to_type, typed
+from fleetops.steps.support.power_claims import START, STOP, life_in, note_of
 from fleetops.steps.support.resetting import described, is_as_before, judge_reset, wait_until_clean
 from fleetops.steps.support.strangers import others_inside
 
@@ -53,6 +54,13 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
     except Refused as error:
         return replace(planned, blocked=error.message, guard=error.guard, mend=error.hint)
     told = f", GPUs reset on {stop.host}" if between else ""
+    if by := situation.stopped_by:
+        return replace(
+            planned,
+            title="start the guest again",
+            detail=f"stopped by run {by}; proven down{told}, {typed(start)} (may take {start.command.deadline_s:.0f} s)",
+            actions=(*between, start),
+        )
     return replace(
         planned,
         detail=f"{typed(stop)}, proven down{told}, {typed(start)} (may take {start.command.deadline_s:.0f} s)",
@@ -70,10 +78,15 @@ def run(desk: Desk, options: Options) -> str:
     power = _power_of(platform, observation)
     if stranger := others_inside(situation):
         raise Refused(stranger, guard="attribution", host=situation.node_name)
-    life = life_of(desk, observation)
-    stop = detached(power.stop(observation), situation.run_id, "power-cycle-stop")
+    life = life_in(situation.stopped_life) or life_of(desk, observation)
+    guest = observation.node.guest
+    by = situation.stopped_by or situation.run_id
+    stop = detached(power.stop(observation), by, STOP, note_of(life, guest.id if guest else None))
     try:
-        _stop(desk, power, life, stop, options.seconds("down"))
+        if situation.stopped_by:
+            _await_down(desk, power, life, f"run {by} has stopped it", options.seconds("down"))
+        else:
+            _stop(desk, power, life, stop, options.seconds("down"))
     except KeyboardInterrupt:
         leave_stopping(desk, power, observation, life, stop)
         raise
@@ -194,13 +207,18 @@ def _reset_between(desk: Desk, platform: Platform, power: Power, settle_s: float
 
 
 def _submit_start(desk: Desk, power: Power, before: Observation) -> None:
-    """It puts back what the stop took away, so no guard holds it back."""
+    """It puts back what the stop took away, so no guard holds it back; one that another run has stopped is guarded."""
     action = power.start(before)
-    change = detached(action, desk.situation.run_id, "power-cycle-start")
+    change = detached(action, desk.situation.run_id, START)
+    submit = desk.change if desk.situation.stopped_by else desk.restore
     try:
-        must_be_submitted(desk.restore(change.action), action.host)
+        must_be_submitted(submit(change.action), action.host)
     except FleetopsError as error:
         why = f"{before.node.name} is stopped and could not be started: {error.message}"
+        if isinstance(error, Refused):
+            raise Refused(
+                why, guard=error.guard, host=action.host, hint=error.hint or to_type(action)
+            ) from error
         raise StepFailed(why, host=action.host, hint=to_type(action)) from error
 
 
@@ -209,7 +227,7 @@ def _start(desk: Desk, power: Power, before: Observation) -> str:
     action = power.start(before)
     desk.tell(f"{typed(action)} on {action.host}, may take {action.command.deadline_s:.0f} s")
     _submit_start(desk, power, before)
-    outcome = follow(desk, detached(action, desk.situation.run_id, "power-cycle-start"))
+    outcome = follow(desk, detached(action, desk.situation.run_id, START))
     words = outcome.stdout + outcome.stderr
     desk.keep("start.txt", words)
     if not outcome.ok and power.is_down(desk.look().observation) == "":

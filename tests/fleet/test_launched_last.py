@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from local_session import LocalSession
 from node_scenes import HYPERVISOR, NODE, observe, profile, rank
 
 from fleetops.fleet import operate, probe
@@ -20,6 +21,13 @@ from fleetops.render.output import Output
 from fleetops.store.database import Store
 
 OWN, OTHER = replace(profile(), name="small"), replace(profile(), name="vllm-small")
+
+
+class Sessions:
+    """Nothing is wrong, and nobody was here."""
+
+    def session(self, host):
+        return LocalSession(host.name)
 
 
 @pytest.fixture
@@ -44,7 +52,7 @@ def plan_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             node=node,
             profile=wanted,
             book=book or shipped_playbook("recover"),
-            sessions=None,
+            sessions=Sessions(),
             state=tmp_path,
         )
         for at, name in enumerate(launched):

@@ -15,8 +15,7 @@ from fleetops.model.fleet import Inventory
 from fleetops.model.guest import GUEST, GuestState
 from fleetops.playbook import lock
 from fleetops.playbook.load import shipped_playbook
-from fleetops.playbook.lock import Owner, take_lock
-from fleetops.playbook.runner import HYPERVISOR_LOCK
+from fleetops.playbook.lock import HYPERVISOR_LOCK, Owner, take_lock
 
 STOPPED = GuestState(kind="lxc", id=174, status="stopped", config={"hostname": "node-174"})
 REFUSED = Missing(Gap.UNREACHABLE, "node-174: connection refused", reason="refused")

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 from node_scenes import NODE, observe
+from unfenced import unfenced
 
 from fleetops import steps
 from fleetops.checks import judge
@@ -118,8 +119,9 @@ class _Session:
     host: str
 
     def run(self, command, on_output=None):
-        self.world.ran.append((self.host, command.argv[3] if command.argv[0] == "sh" else command.argv[0]))
-        self.world.answers = self.world.answers or command.argv[:2] == ("pct", "stop")
+        argv = unfenced(command)
+        self.world.ran.append((self.host, argv[3] if argv[0] == "sh" else argv[0]))
+        self.world.answers = self.world.answers or argv[:2] == ("pct", "stop")
         return Outcome(status=0, stdout="x\n")
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from machines import bare, own_gpus, vm
 from node_scenes import NODE, gpus, hypervisor_readings, observe
+from unfenced import unfenced
 
 from fleetops.checks import judge
 from fleetops.model.command import Command, Outcome
@@ -27,7 +28,7 @@ BOOK = without_relaunch(shipped_playbook("recover"))
 GUEST_174 = GuestState(
     kind="lxc", id=174, status="running", config={"hostname": "node-174"}, init_pid=9, machine_id="5e0c"
 )
-RESET = Action(host="pve-01", command=Command(argv=("nvidia-smi",), changes=True), why="reset")
+RESET = Action(host="pve-01", command=Command(argv=("nvidia-smi",), changes=True, root=True), why="reset")
 
 
 def container(*, held: bool = False, ha_state: str = "", claims=()):
@@ -89,7 +90,8 @@ class Host:
         self.ran = []
 
     def run(self, command, on_output=None):
-        self.ran.append(command.argv[3] if command.argv[0] == "sh" else command.argv[0])
+        argv = unfenced(command)
+        self.ran.append(argv[3] if argv[0] == "sh" else argv[0])
         return Outcome(status=0)
 
 
@@ -126,18 +128,22 @@ def down(**fields):
     return replace(seen, hypervisor_facts=facts)
 
 
-def test_while_the_node_is_down_the_hypervisors_lock_and_the_other_guards_are_asked(desk):
+def test_while_the_node_is_down_its_own_lock_is_asked_for_with_the_other_guards(desk):
     made, host = desk(down())
     made.guards = ("identity",)
     assert made.change_while_down(RESET, WHILE_DOWN).ok
-    assert host.ran == ["fleetops-lock-held", "nvidia-smi"]
+    assert host.ran == ["nvidia-smi"]  # the hypervisor's lock in the same command
+    made.locks.append(("node-174", "node.lock"))
+    made.tools.session = {"pve-01": host, "node-174": host}.__getitem__
+    assert made.change_while_down(RESET, WHILE_DOWN).ok
+    assert host.ran[1:] == ["fleetops-lock-held", "nvidia-smi"]
 
 
 def test_a_neighbour_that_came_meanwhile_refuses(desk):
     made, host = desk(down(claims=(DeviceClaim(guest_id=175, kind="lxc", minors=(3,)),)))
     with pytest.raises(Refused, match="guest 175 is running and has GPU 3") as refused:
         made.change_while_down(RESET, WHILE_DOWN)
-    assert (refused.value.guard, host.ran) == ("tenants", ["fleetops-lock-held"])
+    assert (refused.value.guard, host.ran) == ("tenants", [])
 
 
 def test_the_locks_outlast_a_start_that_may_legally_take_half_an_hour(desk):

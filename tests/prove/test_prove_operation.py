@@ -187,12 +187,16 @@ WHOLE = (launcher(), *(rank(number) for number in range(8)), detokenizer())
 SERVING = {LISTENERS: (listener(4121),), HOLDERS: holders(*range(4130, 4138))}
 
 
+def asked(scene: Scene) -> list[str]:
+    return [command.argv[3] for command in scene.node.ran]
+
+
 def test_a_service_that_is_well_needs_no_proof_and_no_further_question(scene):
     body = json.dumps({"text": " yes", "meta_info": {"completion_tokens": 4}}).encode()
     scene.node.answer = Answer(200, body)
     plan, _ = scene.operation("recover", *WHOLE, facts=SERVING).prepare()
     assert plan.healthy
-    assert scene.node.ran == []
+    assert asked(scene) == ["fleetops-lock-read"]  # whether a run was interrupted
     assert plan.proofs == {}
 
 
@@ -231,7 +235,7 @@ def test_a_recovery_that_relaunches_nothing_proves_nothing(scene):
     operation.book = without_relaunch(operation.book)
     plan, _ = operation.prepare()
     assert plan.proofs == {}
-    assert scene.node.ran == []
+    assert asked(scene) == ["fleetops-lock-read"]  # whether a run was interrupted
 
 
 def test_a_source_that_cannot_be_read_is_unproven_with_the_reason_and_no_error(scene):

@@ -11,13 +11,14 @@ import pytest
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import StepFailed, Unreachable
 from fleetops.model.plan import Action
-from fleetops.playbook import lock, runner
 from fleetops.steps.support.detached import (
     ABSENT,
-    HYPERVISOR_LOCK,
+    Claim,
+    claims,
     detached,
     follow,
     must_be_submitted,
+    parse_claims,
     state_of,
     under_way,
     watch,
@@ -34,11 +35,6 @@ class Host:
         self.time = 0.0
         self.told: list[str] = []
         self.lost = 0
-        (folder / "locks").mkdir()
-        self.hold(RUN)
-
-    def hold(self, run_id: str) -> None:
-        (self.folder / "locks" / "hypervisor.lock").write_text(f'{{"owner": {{"run_id": "{run_id}"}}}}\n')
 
     def run(self, command: Command) -> Outcome:
         argv = [word.replace("/run/fleetops", str(self.folder)) for word in command.argv]
@@ -97,18 +93,27 @@ def test_what_was_not_submitted_is_told_from_what_was_lost(host):
     assert state_of(host, "pve-02", submitted.claim) == "ended 0"
 
 
-def test_a_run_that_has_lost_its_lock_changes_nothing(host):
-    host.hold("somebody-else")
-    submitted = change("touch", f"{host.folder}/changed")
-    outcome = host.run(submitted.action.command)
-    with pytest.raises(StepFailed, match=r"did not take the change \(the lock is lost\)"):
+def test_what_its_host_does_not_take_is_an_error(host):
+    (host.folder / "runs").write_text("in the way")
+    outcome = host.run(change("touch", f"{host.folder}/changed").action.command)
+    with pytest.raises(StepFailed, match="did not take the change"):
         must_be_submitted(outcome, "pve-02")
     assert not (host.folder / "changed").exists()
-    assert not (host.folder / "runs").exists()
 
 
-def test_the_lock_is_the_one_that_a_run_takes_on_its_hypervisor():
-    assert f"{lock._FOLDER}/{runner.HYPERVISOR_LOCK}" == HYPERVISOR_LOCK
+def test_whoever_goes_on_later_reads_every_change_of_a_run_with_its_note(host):
+    command = Command(argv=("sleep", "60"), deadline_s=60, changes=True, root=True)
+    stop = detached(Action(host="pve-02", command=command, why="stop"), RUN, "power-cycle-stop", '{"pid": 7}')
+    host.run(stop.action.command)
+    host.run(change("true").action.command)
+    follow(host, change("true"))
+    found = parse_claims(host.run(claims([RUN, "another"])))
+    assert found == (
+        Claim(RUN, "power-cycle-start", "ended 0", ""),
+        Claim(RUN, "power-cycle-stop", "running", '{"pid": 7}'),
+    )
+    pid = int((Path(stop.claim.replace("/run/fleetops", str(host.folder))) / "pid").read_text().split()[0])
+    os.killpg(pid, signal.SIGKILL)
 
 
 def test_one_that_does_not_end_is_ended_at_its_deadline(host):

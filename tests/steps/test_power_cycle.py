@@ -105,7 +105,7 @@ class World:
         assert action.command.argv[3] == "fleetops-submit"
         if self.interrupts == "before the stop":
             raise KeyboardInterrupt
-        self.done.append(" ".join(action.command.argv[10:]))
+        self.done.append(" ".join(action.command.argv[9:]))
         self.phase = "down"
         if self.interrupts == "with the stop":
             raise KeyboardInterrupt
@@ -119,7 +119,7 @@ class World:
         return self.answers["reset"]
 
     def restore(self, action: Action) -> Outcome:
-        self.done.append(" ".join(action.command.argv[10:]))
+        self.done.append(" ".join(action.command.argv[9:]))
         if (self.answers["start"] or Outcome(status=0)).ok:
             self.phase = "back"
         return Outcome(status=0)

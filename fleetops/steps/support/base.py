@@ -29,6 +29,9 @@ class Situation:
         proof_note: what a person should know of how that source was found.
         model_config: the model's own config.json, where it was read; draft_config: of the draft model that its flags name.
         device_tokens: of the GPU pool of one rank, as the last launch of this profile here has shown.
+        continues: the interrupted runs that this one goes on from, the newest first.
+        stopped_by: the one of them that has stopped the guest and not started it again, "" where none has; `stopped_life`:
+            what it has noted of the life that it ended.
     """
 
     inventory: Inventory
@@ -43,6 +46,9 @@ class Situation:
     model_config: Mapping[str, Any] | None = None
     draft_config: Mapping[str, Any] | None = None
     device_tokens: int | None = None
+    continues: tuple[str, ...] = ()
+    stopped_by: str = ""
+    stopped_life: str = ""
 
     @property
     def attribution(self) -> Attribution:
@@ -172,10 +178,13 @@ class Step:
         platform_guards: the guards of the node's platform hold for it too.
         powers: it switches the node's power: the platform's power guards hold for it, what the node's own lock protects ends
             with it, and it brings back a node that does not answer.
+        reboots: a person reboots the machine that the node runs on while it waits: what locks on the node protect ends with
+            it, the node's neighbours go down as well, and what comes after is planned once it is back.
         without_node: it has something to do while the node does not answer.
         ends_service: after it, the service's processes are gone.
         takes_s: how long its commands may take beside its options and the playbook's deadlines, for the lock's lease.
         relaunches: part of bringing the service up again, left out by `--no-relaunch`.
+        needs: names of the steps whose work it rests on: a playbook, or a part of one, has them before it, unconditionally.
         run: do it; returns what was seen, in a few words. Raises StepFailed or Refused. Raises Skip when not needed.
     """
 
@@ -186,9 +195,11 @@ class Step:
     guards: tuple[str, ...] = ()
     platform_guards: bool = False
     powers: bool = False
+    reboots: bool = False
     without_node: bool = False
     ends_service: bool = False
     relaunches: bool = False
+    needs: tuple[str, ...] = ()
     takes_s: Callable[[Observation], float] = lambda _: 0.0
     options: Mapping[str, OptionSpec] = field(default_factory=dict)
 
@@ -196,6 +207,11 @@ class Step:
     def acts_outside(self) -> bool:
         """It may act on the node's hypervisor."""
         return self.platform_guards or self.powers
+
+    def waits_s(self, given: Mapping[str, Any]) -> float:
+        """How long its options let it wait, all together, for the lock's lease."""
+        options = self.settle(given)
+        return sum(options.seconds(name) for name, spec in self.options.items() if spec.kind == "duration")
 
     def settle(self, given: Mapping[str, Any]) -> Options:
         """The options with defaults filled in. Raises UsageError for one it does not know."""

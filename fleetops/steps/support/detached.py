@@ -4,7 +4,8 @@ A folder `/run/fleetops/runs/RUN/STEP` is the claim, made atomically: submitting
 nothing. Any controller can read in it which process works, what it printed, and how it ended.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 
 from fleetops.model.command import Command, Outcome, shell
 from fleetops.model.errors import FleetopsError, StepFailed
@@ -13,16 +14,12 @@ from fleetops.steps.support.base import Desk
 from fleetops.steps.support.scripts import START_OF
 
 RUNS = "/run/fleetops/runs"
-HYPERVISOR_LOCK = "/run/fleetops/locks/hypervisor.lock"
-"""The lock under which a guest's power is switched; its file names the run that holds it (playbook/lock.py)."""
-
 KILL_AFTER_S = 10.0
 _POLL_S = 1.0
 # How much later than its own deadline its end may show: TERM, KILL, and a poll.
 _LATE_S = 30.0
 _TIMED_OUT = 124
 ABSENT, RUNNING = "absent", "running"
-_LOCK_LOST = 77
 
 _WORK = (
     START_OF
@@ -37,19 +34,19 @@ mv "$claim/status.new" "$claim/status"
 """
 )
 
-# $1 claim, $2 lock, $3 the run that must hold it, $4 what runs detached, $5 its limit in s, $6 its grace in s; the rest is
-# the argv. The lock is looked at on the host, right before the change: a run that has lost it changes nothing.
+# $1 claim, $2 what is kept in it for whoever goes on later, $3 what runs detached, $4 its limit in s, $5 its grace in s;
+# the rest is the argv.
 _SUBMIT = r"""
 umask 077
-claim=$1 lock=$2 run=$3 work=$4
-shift 4
-grep -qsF "\"run_id\": \"$run\"" "$lock" || { echo "the lock of $run is not its own any more" >&2; exit 77; }
+claim=$1 note=$2 work=$3
+shift 3
 mkdir -p "${claim%/*}" || exit 1
 if ! mkdir "$claim" 2>/dev/null; then
     [ -d "$claim" ] || { echo "$claim could not be made" >&2; exit 1; }
     echo 'submitted before' >&2
     exit 0
 fi
+printf '%s\n' "$note" > "$claim/note"
 setsid sh -c "$work" fleetops-detached "$claim" "$@" < /dev/null > /dev/null 2>&1 &
 tries=0
 while [ ! -s "$claim/pid" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
@@ -76,8 +73,7 @@ if [ -e "$1/stdout" ]; then tail -c 65536 "$1/stdout"; fi
 """
 )
 
-# $1 folder of all runs, $2 a run. The names of its changes that are still under way, one a line.
-_UNDER_WAY = (
+UNDER_WAY = (
     START_OF
     + r"""
 for file in "$1/$2"/*/pid; do
@@ -88,6 +84,40 @@ for file in "$1/$2"/*/pid; do
 done
 """
 )
+"""$1 folder of all runs, $2 a run. Prints the names of its changes that are still under way, one a line."""
+
+# $1 folder of all runs; the rest are runs. One line a claim: RUN, NAME, how it stands, its note; separated by tabs.
+_CLAIMS = (
+    START_OF
+    + r"""
+folder=$1; shift
+for run in "$@"; do
+    for claim in "$folder/$run"/*/; do
+        claim=${claim%/}
+        [ -d "$claim" ] || continue
+        state=lost note= stat=
+        if read -r pid ticks 2>/dev/null < "$claim/pid"; then
+            stat=$(cat "/proc/$pid/stat" 2>/dev/null)
+            case ${stat##*) } in [ZX]*) stat= ;; esac
+            if [ "$(start_of "$stat")" = "$ticks" ]; then state=running; fi
+        fi
+        if read -r status 2>/dev/null < "$claim/status"; then state="ended $status"; fi
+        read -r note 2>/dev/null < "$claim/note"
+        printf '%s\t%s\t%s\t%s\n' "$run" "${claim##*/}" "$state" "$note"
+    done
+done
+"""
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A change that a run has left on a host: its name, how it stands (as `state_of` tells), and its note."""
+
+    run_id: str
+    name: str
+    state: str
+    note: str
 
 
 @dataclass(frozen=True)
@@ -99,12 +129,15 @@ class Detached:
     limit_s: float
 
 
-def detached(action: Action, run_id: str, name: str) -> Detached:
-    """The same change, detached: it is ended when its own deadline passes, and the submission returns at once."""
+def detached(action: Action, run_id: str, name: str, note: str = "") -> Detached:
+    """The same change, detached: it is ended when its own deadline passes, and the submission returns at once.
+
+    `note`, one line, stays with the claim: what a run that goes on later has to know.
+    """
     claim, limit_s = f"{RUNS}/{run_id}/{name}", action.command.deadline_s
     submit = shell(
         _SUBMIT,
-        *(claim, HYPERVISOR_LOCK, run_id, _WORK, f"{limit_s:g}", f"{KILL_AFTER_S:g}"),
+        *(claim, note, _WORK, f"{limit_s:g}", f"{KILL_AFTER_S:g}"),
         *action.command.argv,
         name="fleetops-submit",
         changes=True,
@@ -117,8 +150,9 @@ def detached(action: Action, run_id: str, name: str) -> Detached:
 def must_be_submitted(outcome: Outcome, host: str) -> None:
     """Raises StepFailed where the host did not take it. A lost answer is none: `follow` shows what became of it."""
     if outcome.status is not None and not outcome.ok:
-        why = "the lock is lost" if outcome.status == _LOCK_LOST else f"status {outcome.status}"
-        raise StepFailed(f"{host} did not take the change ({why}): {outcome.said}", host=host)
+        raise StepFailed(
+            f"{host} did not take the change (status {outcome.status}): {outcome.said}", host=host
+        )
 
 
 def follow(desk: Desk, change: Detached) -> Outcome:
@@ -166,4 +200,15 @@ def watch(claim: str) -> Command:
 
 def under_way(run_id: str, runs: str = RUNS) -> Command:
     """The read that names the changes of a run that still go on, whether its controller lives or not."""
-    return shell(_UNDER_WAY, runs, run_id, name="fleetops-under-way", root=True)
+    return shell(UNDER_WAY, runs, run_id, name="fleetops-under-way", root=True)
+
+
+def claims(run_ids: Iterable[str]) -> Command:
+    """The read that tells how the changes of these runs stand on a host."""
+    return shell(_CLAIMS, RUNS, *run_ids, name="fleetops-claims", root=True)
+
+
+def parse_claims(outcome: Outcome) -> tuple[Claim, ...]:
+    """What `claims` printed."""
+    rows = (line.split("\t", 3) for line in outcome.stdout.splitlines())
+    return tuple(Claim(*row) for row in rows if len(row) == len(fields(Claim)))

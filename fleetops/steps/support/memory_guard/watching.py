@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from fleetops.facts.memory_guard import FACT
 from fleetops.model.errors import FleetopsError, StepFailed, Unreachable
@@ -33,6 +34,11 @@ class Guardian:
 def keep_guardian(desk: Desk, asked: str) -> None:
     """Remember that this run's guard is armed."""
     desk.memo[_MEMO] = Guardian(run_id=desk.situation.run_id, asked=asked)
+
+
+def taken_over(run_id: str) -> dict[str, Any]:
+    """The memo of a run that goes on with a service that another has started: that one's guard watches over it."""
+    return {_MEMO: Guardian(run_id=run_id, asked="")}
 
 
 def guardian(desk: Desk) -> Guardian | None:
