@@ -157,6 +157,7 @@ def _run(
     if plan.healthy:
         if not args.dry_run:
             operation.resumption.close()
+            operation.gate.found_well()
         return _nothing_to_do(output, plan, situation.findings, emit)
     obstacle = plan.first_obstacle
     if not output.wants_json:

@@ -9,6 +9,7 @@ from typing import Any
 from fleetops.engines import engines
 from fleetops.facts import (
     arc,
+    attempts,
     cgroup,
     claims,
     device_services,
@@ -59,6 +60,7 @@ def node_facts(node: Node, *, pss: bool = False) -> list[Fact[Any]]:
         supervisors.FACT,
         engine_source.fact(node.engine, node.source),
         *([] if node.guest and node.guest.kind == "lxc" else [device_services.FACT]),
+        *([] if node.hypervisor else [attempts.fact(node.name)]),
         gpus.FACT,
     ]
 
@@ -66,7 +68,7 @@ def node_facts(node: Node, *, pss: bool = False) -> list[Fact[Any]]:
 def hypervisor_facts(node: Node) -> list[Fact[Any]]:
     """What is read on the Proxmox host of `node`; the GPU driver is its own only for containers."""
     if node.guest is None:
-        return [identity.FACT, memory.FACT]
+        return [identity.FACT, memory.FACT, attempts.fact(node.name)]
     facts: list[Fact[Any]] = [
         identity.FACT,
         memory.FACT,
@@ -76,6 +78,7 @@ def hypervisor_facts(node: Node) -> list[Fact[Any]]:
         claims.FACT,
         pending.fact(node.guest.kind, node.guest.id),
         arc.FACT,
+        attempts.fact(node.name),
     ]
     if node.guest.kind == "lxc":
         facts += [host_holders.FACT, device_services.FACT, gpus.FACT]

@@ -165,7 +165,7 @@ class Operation:
             raise
 
     def execute(self, situation: Situation, sink: Sink) -> Result:
-        """Run the playbook. Raises only what happens before the first step (a journal that cannot be written)."""
+        """Run the playbook. Raises only what happens before the first step (the breaker, a journal that cannot be written)."""
         tools = Tools(
             inventory=self.inventory,
             observe=self.look,
@@ -176,9 +176,13 @@ class Operation:
             clock=self.clock,
             sleep=self.sleep,
         )
-        journal = Journal(self.state, situation.run_id)
-        memo = self.resumption.memo(situation.observation, tools.monotonic())
-        return Runner(self.book, RunDesk(tools, journal, situation, memo=memo)).run()
+        with self.gate.passed(situation.run_id) as passage:
+            journal = Journal(self.state, situation.run_id)
+            memo = self.resumption.memo(situation.observation, tools.monotonic())
+            desk = RunDesk(tools, journal, situation, memo=memo)
+            result = Runner(self.book, desk).run()
+            passage.result, passage.changed = result, desk.changes > 0
+        return result
 
     def _run_id(self) -> str:
         """When, on which node, and a chance part: two controllers that start in the same second are two runs.

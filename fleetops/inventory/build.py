@@ -102,5 +102,8 @@ def build_settings(reading: Reading | None, folder: Path) -> Settings:
         return folder / Path(text).expanduser() if text else None
 
     return Settings(
-        ssh_config=located(keys.SSH_CONFIG), known_hosts=located(keys.KNOWN_HOSTS), state=located(keys.STATE)
+        ssh_config=located(keys.SSH_CONFIG),
+        known_hosts=located(keys.KNOWN_HOSTS),
+        state=located(keys.STATE),
+        breaker=reading.need(keys.BREAKER) if reading else Settings().breaker,
     )

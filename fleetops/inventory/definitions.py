@@ -72,7 +72,12 @@ MACHINE_ID = Field(
     "its /etc/machine-id: whoever answers with another one is not touched",
     otherwise="recorded on first contact",
 )
-PROTECTED = Field("protected", Flip(), "never reset or power-cycled, and nothing overrides it", default=False)
+PROTECTED = Field(
+    "protected",
+    Flip(),
+    "nothing is stopped, started, reset or power-cycled there, nor on a hypervisor's guests; nothing overrides it",
+    default=False,
+)
 
 # What a node has beside that
 GUEST_KIND = Field(
@@ -192,10 +197,16 @@ KNOWN_HOSTS = Field(
     otherwise="~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts",
 )
 STATE = Field("state", _LOCAL_PATH, "where journals and records are kept", otherwise="your own state folder")
+BREAKER = Field(
+    "breaker",
+    Whole(1, 1024),
+    "with so many nodes under recovery or failed, no other one is recovered until a person says so",
+    default=3,
+)
 SETTINGS = Record(
     "settings",
-    (SSH_CONFIG, KNOWN_HOSTS, STATE),
-    "Where this inventory keeps its files; relative paths start at the inventory's folder.",
+    (SSH_CONFIG, KNOWN_HOSTS, STATE, BREAKER),
+    "Where this inventory keeps its files (relative paths start at the inventory's folder), and what holds for the whole fleet.",
 )
 
 HYPERVISORS = Field("hypervisors", MapOf[Reading](HYPERVISOR, "hypervisors", NAME), "Proxmox hosts by name")
@@ -206,7 +217,9 @@ GROUPS = Field(
     "host patterns by group name; used as `@name`",
 )
 PROFILES = Field("profiles", MapOf[Reading](PROFILE, "profiles", NAME), "launch profiles by name")
-SETTINGS_FIELD = Field[Reading]("settings", SETTINGS, "where this inventory keeps its files")
+SETTINGS_FIELD = Field[Reading](
+    "settings", SETTINGS, "where this inventory keeps its files, and what holds for the whole fleet"
+)
 
 FLEET_FILE = Record(
     "a fleet",

@@ -105,11 +105,16 @@ class Profile:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Where this inventory keeps its SSH files and state; empty means the user's own."""
+    """Where this inventory keeps its SSH files and state (empty means the user's own), and what holds for the whole fleet.
+
+    Attributes:
+        breaker: with so many nodes under recovery or failed, no other one is recovered.
+    """
 
     ssh_config: Path | None = None
     known_hosts: Path | None = None
     state: Path | None = None
+    breaker: int = 3
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from fleetops.platforms.support.node_driver import daemons_in_the_way, own_gpus,
 
 PLATFORM = Platform(
     kind="bare",
-    guards=("identity", "protected", "display", "mig"),
+    guards=("identity", "protected", "display", "mig", "attempts"),
     reset_host=reset_host,
     driver_facts=on_node,
     gpus=own_gpus,

@@ -129,10 +129,10 @@ def _host_users(observation: Observation) -> tuple[DeviceUser, ...]:
 
 PLATFORM = Platform(
     kind="lxc",
-    guards=("identity", "protected", "proxmox-lock", "proxmox-task", "ha", "tenants", "display", "mig"),
+    guards=("identity", "protected", "proxmox-lock", "proxmox-task", "ha", "tenants", "display", "mig", "attempts"),
     power_guards=(
         *("identity", "protected", "proxmox-lock", "proxmox-task", "ha", "pending"),
-        *("tenants", "display", "mig"),
+        *("tenants", "display", "mig", "attempts"),
     ),
     reset_host=reset_host,
     driver_facts=on_hypervisor,

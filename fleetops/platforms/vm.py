@@ -110,10 +110,11 @@ PLATFORM = Platform(
         "tenants",
         "display",
         "mig",
+        "attempts",
     ),
     power_guards=(
         *("identity", "guest-identity", "protected", "proxmox-lock", "proxmox-task", "ha", "pending"),
-        *("vgpu", "tenants", "host-memory"),
+        *("vgpu", "tenants", "host-memory", "attempts"),
     ),
     reset_host=reset_host,
     driver_facts=on_node,

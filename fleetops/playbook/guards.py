@@ -3,7 +3,7 @@
 A guard returns why it does not hold, or "" when it is proven to. A fact that is missing proves nothing: it refuses.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 from fleetops.model.errors import Refused
@@ -15,8 +15,10 @@ from fleetops.model.machine import MEMORY
 from fleetops.model.units import show_gb
 from fleetops.platforms import platform_of
 from fleetops.platforms.support.known import known, on_hypervisor
+from fleetops.playbook.attempts import attempts, refuse
 from fleetops.playbook.identity import guest_identity, identity
 from fleetops.playbook.mend import mend
+from fleetops.steps.support.base import Situation
 
 T = TypeVar("T")
 Guard = Callable[[Observation], str]
@@ -31,8 +33,20 @@ def refusal(name: str, observation: Observation) -> str:
     return found.message if found else ""
 
 
-def objection(name: str, observation: Observation) -> Refused | None:
-    """The refusal of the guard `name`, with what to do about it; None when it holds."""
+def first_objection(names: Iterable[str], situation: Situation) -> Refused | None:
+    """The first refusal of these guards, but for those that the operator has waived; None when all hold."""
+    own = (situation.run_id, *situation.continues)
+    asked = (name for name in names if name not in WAIVABLE or name not in situation.waived)
+    return next((one for name in asked if (one := objection(name, situation.observation, own))), None)
+
+
+def objection(name: str, observation: Observation, own: Collection[str] = ()) -> Refused | None:
+    """The refusal of the guard `name`, with what to do about it; None when it holds.
+
+    `own`: the run that asks, and those that it goes on from: their attempts are one.
+    """
+    if name == "attempts":
+        return refuse(observation, own)
     hint = ""
     try:
         why = GUARDS[name](observation)
@@ -170,4 +184,5 @@ GUARDS: Mapping[str, Guard] = {
     "tenants": tenants,
     "display": display,
     "mig": mig,
+    "attempts": attempts,
 }

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from fleetops.checks.support.another import another
 from fleetops.model.errors import Refused
+from fleetops.model.finding import Observation
 from fleetops.model.guest import GUESTS
 from fleetops.model.plan import Plan, PlannedStep
 from fleetops.model.sizing import Budget
@@ -46,7 +47,7 @@ def _budget(book: Playbook, situation: Situation) -> Budget | None:
 
 
 def _planned_in_order(book: Playbook, situation: Situation) -> tuple[PlannedStep, ...]:
-    if refused := objection("identity", situation.observation) if another(situation.observation) else None:
+    if refused := _refused_from_the_start(book, situation.observation):
         return _refused_throughout(book, situation, refused)
     planned: list[PlannedStep] = []
     rebooted = False
@@ -59,15 +60,28 @@ def _planned_in_order(book: Playbook, situation: Situation) -> tuple[PlannedStep
     return tuple(planned)
 
 
+def _refused_from_the_start(book: Playbook, observation: Observation) -> Refused | None:
+    """What no step can change: another machine answers, or whoever wrote the inventory wants nothing changed here."""
+    if another(observation):
+        return objection("identity", observation)
+    steps = (all_steps()[entry.step] for entry in book.entries)
+    return (
+        objection("protected", observation) if any(one.guards or one.acts_outside for one in steps) else None
+    )
+
+
+_THROUGHOUT = {"identity": "another machine answers", "protected": "a protected host"}
+
+
 def _refused_throughout(book: Playbook, situation: Situation, refused: Refused) -> tuple[PlannedStep, ...]:
-    """Of another machine nothing is planned, step by step: why is said once."""
+    """Nothing is planned, step by step: why is said once."""
     steps = (all_steps()[entry.step] for entry in book.entries)
     return tuple(
         PlannedStep(
             step=step.name,
             title=step.name.replace("-", " "),
             host=situation.node_name,
-            blocked="another machine answers" if number else refused.message,
+            blocked=_THROUGHOUT[refused.guard] if number else refused.message,
             guard=refused.guard,
             mend=refused.hint,
         )

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from fleetops.engines import engines
+from fleetops.model.attempts import ATTEMPTS
 from fleetops.model.device_service import DEVICE_SERVICES, DeviceServices
 from fleetops.model.engine import SERVICE_RECORDS, ServiceRecord
 from fleetops.model.fact import Facts, Gap, Key, Missing
@@ -170,7 +171,7 @@ def hypervisor_readings() -> dict[Key[Any], Any]:
     guest = GuestState(kind="lxc", id=174, status="running", config={"hostname": "node-174"})
     return {
         MEMORY: memory(540), GUEST: guest, TASKS: (), PENDING: (), HOST_HOLDERS: (), GPUS: gpus(10),
-        DEVICE_SERVICES: DeviceServices(),
+        DEVICE_SERVICES: DeviceServices(), ATTEMPTS: (),
     }  # fmt: skip
 
 

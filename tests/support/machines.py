@@ -5,6 +5,7 @@ from typing import Any
 
 from node_scenes import NODE, gpu, memory, observe
 
+from fleetops.model.attempts import ATTEMPTS
 from fleetops.model.errors import Silence
 from fleetops.model.fact import Gap, Key, Missing
 from fleetops.model.finding import Observation
@@ -72,7 +73,7 @@ def vm(
 
 def bare(*processes, facts: dict[Key[Any], Any] | None = None) -> Observation:
     """The bare machine with nothing wrong, but for what `facts` say."""
-    readings = {IDENTITY: identity(hostname="node-190"), GPUS: own_gpus(), **(facts or {})}
+    readings = {IDENTITY: identity(hostname="node-190"), GPUS: own_gpus(), ATTEMPTS: (), **(facts or {})}
     return replace(observe(*processes, node=BARE, facts=readings), hypervisor=None, hypervisor_facts=None)
 
 

@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from fleetops.facts.attempts import FOLDER as ATTEMPTS
 from fleetops.lab.breakages import all_breakages
 from fleetops.lab.breakages.host_faults import mend
 from fleetops.lab.control import run_in
 from fleetops.lab.engine.care import TITLES, Seen
 from fleetops.lab.fleet import LabHost, lab_host
+from fleetops.lab.paths import Layout
 from fleetops.lab.spec import LIBRARY
 from fleetops.model.errors import FleetopsError
+from fleetops.store.breaker import BreakerStore
 
 LOG = "/root/sglang.log"
 PORT = 30000
@@ -75,12 +78,18 @@ class BrokenNode:
         return [Seen(**each) for each in json.loads(self.care("look"))]
 
     def clear(self) -> None:
-        """No service, nothing that one left, and every breakage undone."""
+        """No service, nothing that one left, every breakage undone, and nothing that counts against healing it anew."""
         mend(self)
         for each in all_breakages():
             if self.host.kind in each.platforms:
                 each.undo(self.folder, self.name)
         self.care("clear")
+        self._forget_recoveries()
+
+    def _forget_recoveries(self) -> None:
+        """Whoever breaks a node on purpose may heal it as often: neither attempts nor the breaker remember it."""
+        self.run("rm", "-f", f"{ATTEMPTS}/{self.name}", host=self.host.hypervisor)
+        BreakerStore(Layout(self.folder).state).forget(self.name)
 
     def spawn(self, *argv: str) -> int:
         """Start a process of its own session that no service knows, until the node is cleared. Its pid."""
