@@ -113,9 +113,12 @@ def _in_silence(book: Playbook, number: int, planned: PlannedStep, situation: Si
         return (
             replace(planned, condition="") if all_steps()[book.entries[number - 1].step].powers else planned
         )
-    as_is = replace(planned, detail="", actions=(), blocked="", guard="", mend="", condition="", skip="")
-    if is_out_of_reach(book, number, situation):
-        return replace(as_is, skip=NO_SIGNAL)
+    return _once_back(planned)
+
+
+def _once_back(planned: PlannedStep) -> PlannedStep:
+    """What the node is now says nothing of it."""
+    as_is = replace(planned, detail="", actions=(), blocked="", hopeless=False, guard="", mend="", skip="")
     return replace(as_is, condition="once the node is back, by what is read there then")
 
 
