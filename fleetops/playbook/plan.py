@@ -113,7 +113,10 @@ def _in_silence(book: Playbook, number: int, planned: PlannedStep, situation: Si
         return (
             replace(planned, condition="") if all_steps()[book.entries[number - 1].step].powers else planned
         )
-    return _once_back(planned)
+    later = _once_back(planned)
+    if is_out_of_reach(book, number, situation):
+        return replace(later, condition="", skip=NO_SIGNAL)
+    return later
 
 
 def _once_back(planned: PlannedStep) -> PlannedStep:
