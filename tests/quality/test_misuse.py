@@ -21,6 +21,7 @@ RUN = "from fleetops.cli.main import entry; entry()"
 
 # One well-formed call of every command; HOST stands for the host. A new command gets a row here.
 CALLS: dict[str, tuple[str, ...]] = {
+    "breaker": (),
     "explain": ("hicache_size", "HOST"),
     "grep-source": ("hicache_size", "HOST"),
     "inventory": ("show", "HOST"),
@@ -37,7 +38,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "trust": ("HOST",),
 }
 NEED_NO_INVENTORY = {"lab"}
-NEED_NO_HOST = {"lab", "runs"}
+NEED_NO_HOST = {"breaker", "lab", "runs"}
 ON_HOSTS = sorted(set(CALLS) - NEED_NO_HOST)
 
 INVENTORY = """\
