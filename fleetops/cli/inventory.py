@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from fleetops.cli._options import add_shared_options
 from fleetops.cli.world import World
 from fleetops.model.exit import Exit
 
@@ -30,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("example", _EXAMPLE, ""),
     ):
         command = commands.add_parser(name, help=summary, description=summary)
-        _add_shared_options(command)
+        add_shared_options(command)
         if hosts:
             command.add_argument("hosts", nargs="*", metavar="HOSTS", help=hosts)
         if name == "example":
@@ -40,23 +41,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         if name == "schema":
             files = {"nargs": "?", "choices": ("fleet", "profiles"), "default": "fleet"}
             command.add_argument("file", **files, help="which file's: fleet (the default) or profiles")  # type: ignore[arg-type]
-
-
-def _add_shared_options(command: argparse.ArgumentParser) -> None:
-    """The options of every command, so that they may stand after `inventory list` as well as before `list`."""
-    where = command.add_mutually_exclusive_group()
-    where.add_argument(
-        "--inventory",
-        metavar="PATH",
-        default=argparse.SUPPRESS,
-        help="the inventory: a folder, or a fleet.yaml",
-    )
-    where.add_argument(
-        "--lab", action="store_true", default=argparse.SUPPRESS, help="use the embedded lab's inventory"
-    )
-    command.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object"
-    )
 
 
 def execute(args: argparse.Namespace, world: World) -> Exit:

@@ -1,7 +1,7 @@
 """The one place through which steps act: guards before, journal around, facts after."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -13,6 +13,7 @@ from fleetops.model.event import Progress, Sink
 from fleetops.model.finding import Baseline, Observation
 from fleetops.model.fleet import Inventory
 from fleetops.model.gpu import GPUS
+from fleetops.model.jsonable import jsonable
 from fleetops.model.machine import MEMORY
 from fleetops.model.plan import Action
 from fleetops.model.record import Capacity, LaunchRecord, ReclaimRow
@@ -227,14 +228,21 @@ class RunDesk:
         """Put a piece of evidence into the run's folder."""
         self.journal.keep(name, text)
 
+    def keep_facts(self, when: str) -> None:
+        """Keep all facts as they were last read, as `facts-WHEN.json`. One that cannot be kept is said, and holds up nothing."""
+        try:
+            self.journal.keep_json(f"facts-{when}.json", jsonable(self.current.observation))
+        except FleetopsError as error:
+            self.tell(error.message)
+
     def report_reclaimed(self, rows: tuple[ReclaimRow, ...]) -> None:
         """Keep the table for the result, and in the journal."""
         self.reclaimed = rows
-        shown: Iterable[dict[str, Any]] = (
-            {"name": row.name, "before": row.before, "after": row.after, "idle": row.idle, "ok": row.ok}
-            for row in rows
-        )
-        self.journal.write("reclaimed", self.tools.clock(), rows=list(shown))
+        self.write_rows(rows)
+
+    def write_rows(self, rows: tuple[ReclaimRow, ...]) -> None:
+        """The table into the journal."""
+        self.journal.write("reclaimed", self.tools.clock(), rows=[asdict(row) for row in rows])
 
     def previous_launch(self) -> LaunchRecord | None:
         """The last good launch on this node before this run."""
@@ -251,7 +259,9 @@ class RunDesk:
             capacity=capacity,
         )
         self.tools.store.record_launch(self.launched)
-        self.journal.write("launched", self.tools.clock(), capacity=asdict(capacity))
+        previous, written = self.previous_launch(), {"capacity": asdict(capacity)}
+        before = {"previous": asdict(previous)} if previous else {}
+        self.journal.write("launched", self.tools.clock(), profile=self.launched.profile, **written, **before)
 
     def record_baseline(self) -> None:
         """Remember the node as it is now, with nothing running, as its idle state."""

@@ -11,7 +11,7 @@ from typing import Any
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import FleetopsError
 from fleetops.model.record import RunSummary
-from fleetops.model.secrets import mask_argv, mask_text
+from fleetops.model.secrets import mask_argv, mask_text, masked
 from fleetops.playbook.lock import Owner
 
 _KEPT_OUTPUT = 4000
@@ -51,11 +51,18 @@ class Journal:
 
     def keep(self, name: str, text: str) -> Path:
         """Keep a piece of evidence, secrets masked, under a name of its own; an older one is never overwritten."""
+        return self._put(name, mask_text(text))
+
+    def keep_json(self, name: str, body: Any) -> Path:
+        """The same for what JSON can hold: it is masked string by string, and stays JSON."""
+        return self._put(name, json.dumps(masked(body), indent=1) + "\n")
+
+    def _put(self, name: str, text: str) -> Path:
         path = self.folder / re.sub(r"[^\w.-]+", "-", name)
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(file, "w", encoding="utf-8", errors="surrogateescape") as stream:
-                stream.write(mask_text(text))
+                stream.write(text)
         except OSError as error:
             raise FleetopsError(f"cannot keep {path}: {error.strerror}") from error
         return path
@@ -87,13 +94,20 @@ def outcome_entry(outcome: Outcome) -> dict[str, Any]:
 
 
 def read_events(folder: Path) -> list[Mapping[str, Any]]:
-    """A run's events. A last line that was cut off by a crash is left out."""
+    """A run's events. What comes from a line on that is no event, as one that was cut off by a crash, is left out."""
     events: list[Mapping[str, Any]] = []
     for line in (folder / "journal.jsonl").read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            events.append(json.loads(line))
+            event = json.loads(line)
         except ValueError:
             break
+        if (
+            not isinstance(event, dict)
+            or "event" not in event
+            or not isinstance(event.get("at"), int | float)
+        ):
+            break
+        events.append(event)
     return events
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from fleetops.engines.attribution import attribute
 from fleetops.model.errors import FleetopsError, Refused, StepFailed
@@ -12,6 +12,7 @@ from fleetops.model.record import ReclaimRow, Result
 from fleetops.playbook.book import Entry, Playbook
 from fleetops.playbook.desk import RunDesk
 from fleetops.playbook.lock import HYPERVISOR_LOCK, LEAST_LEASE_S, NODE_LOCK, Owner, release_lock
+from fleetops.playbook.opening import opening
 from fleetops.playbook.plan import NO_SIGNAL, guards_of, is_out_of_reach
 from fleetops.steps import all_steps
 from fleetops.steps.support.agreed import started_again
@@ -34,18 +35,8 @@ class Runner:
     def run(self) -> Result:
         """Every step; the result says how it ended. Raises nothing that a step raises, KeyboardInterrupt included."""
         node = self.desk.current.node_name
-        by = asdict(Owner.this_process(self.desk.journal.run_id))
-        chain = self.desk.current.continues
-        goes_on = {"continues": chain[0], "chain": list(chain)} if chain else {}
-        self._write(
-            "begin",
-            playbook=self.book.name,
-            node=node,
-            waived=dict(self.desk.current.waived),
-            by=by,
-            **goes_on,
-            **self._which(),
-        )
+        owner = Owner.this_process(self.desk.journal.run_id)
+        self._write("begin", **opening(self.book, self.desk.current, owner))
         try:
             status, failure = self._outcome(node)
             self._clear_behind(status)
@@ -53,14 +44,10 @@ class Runner:
             self._unlock()
         return self._end(status, failure)
 
-    def _which(self) -> dict[str, str]:
-        """Of an own playbook its file, of a part what is left out."""
-        told = {"file": self.book.file, "left_out": self.book.left_out}
-        return {name: value for name, value in told.items() if value}
-
     def _outcome(self, node: str) -> tuple[str, FleetopsError | None]:
         """How the steps ended, the operator's interruption included."""
         try:
+            self.desk.keep_facts("before")
             self.desk.lease_s = self._lease_s()
             self._lock_first(node)
             self._must_be_as_planned()
@@ -78,10 +65,10 @@ class Runner:
         """What is left behind is said, and what to type then."""
         left = self.desk.memo.get(LEFT_BEHIND)
         if isinstance(left, LeftBehind):
-            return FleetopsError(f"interrupted by the operator: {left.what}", hint=left.to_type)
+            return FleetopsError(f"by the operator: {left.what}", hint=left.to_type)
         nothing = "" if self.desk.changes else ": nothing was changed"
         again = f"fleetops probe {node}, then the same command again: it reads the facts anew"
-        return FleetopsError(f"interrupted by the operator{nothing}", hint=again)
+        return FleetopsError(f"by the operator{nothing}", hint=again)
 
     def _hint(self, failure: FleetopsError) -> str:
         """What goes on without us is said first."""
@@ -269,17 +256,21 @@ class Runner:
         self.desk.journal.write(event, self.desk.tools.clock(), **body)
 
     def _end(self, status: str, failure: FleetopsError | None) -> Result:
-        why = failure.message if failure else ""
+        why, hint = (failure.message, self._hint(failure)) if failure else ("", "")
+        guard = failure.guard if isinstance(failure, Refused) else ""
+        self.desk.keep_facts("after")
         with _said(self, "how the run ended could not be written down"):
-            self._write("end", status=status, why=why)
+            if self.desk.changes and not self.desk.reclaimed:
+                self.desk.write_rows(reclaim_rows(self.desk.current.before, self.desk.current.observation))
+            self._write("end", status=status, why=why, hint=hint, guard=guard)
         self.desk.journal.close()
         return Result(
             run_id=self.desk.journal.run_id,
             node=self.desk.current.node_name,
             status=status,
             why=why,
-            hint=self._hint(failure) if failure else "",
-            guard=failure.guard if isinstance(failure, Refused) else "",
+            hint=hint,
+            guard=guard,
             reclaimed=self.desk.reclaimed or self._last_rows(status),
             launched=self.desk.launched,
             previous=self.desk.previous_launch(),

@@ -35,11 +35,14 @@ def show_commands(output: Output, plan: Plan, *, scripts: bool) -> None:
 
 def _spoken(action: Action) -> str:
     """One planned command as it will run, secrets masked; a script stands by its name."""
-    argv = mask_argv(action.command.argv)
-    words = argv[3:] if _is_script(argv) else argv
     given = "  < values that are not shown" if action.command.stdin else ""
-    # A script that is an argument stands on its line too.
-    return safe(" ".join(map(shlex.quote, words)) + given).replace("\n", "\\n")
+    return spoken_argv(mask_argv(action.command.argv)) + given
+
+
+def spoken_argv(argv: Sequence[str]) -> str:
+    """An argv on one line; a script stands by its name, and one that is an argument stands on the line too."""
+    words = argv[3:] if _is_script(argv) else argv
+    return safe(" ".join(map(shlex.quote, words))).replace("\n", "\\n")
 
 
 def _cut(line: str, width: int) -> str:

@@ -15,7 +15,7 @@ from fleetops.model.event import Event, Progress, StepEnded, StepStarted
 from fleetops.model.finding import Finding, Severity
 from fleetops.model.jsonable import jsonable
 from fleetops.model.plan import Plan, PlannedStep
-from fleetops.model.record import Result
+from fleetops.model.record import ReclaimRow, Result
 from fleetops.model.secrets import mask_argv
 from fleetops.render.arithmetic import budget_json
 from fleetops.render.commands import show_commands
@@ -78,11 +78,11 @@ def show_next(output: Output, command: str) -> None:
 def show_findings(output: Output, findings: Sequence[Finding]) -> None:
     """What is wrong, where something is."""
     if findings:
-        output.show(_findings_table(findings))
+        output.show(findings_table(findings))
         output.show("")
 
 
-def _findings_table(findings: Sequence[Finding]) -> Table:
+def findings_table(findings: Sequence[Finding]) -> Table:
     """What is wrong, the worst first; equal words of several checks once."""
     table = Table.grid(padding=(0, 3, 0, 0))
     table.add_column(no_wrap=True)
@@ -185,10 +185,7 @@ def show_result(output: Output, result: Result) -> None:
     """The before/after table, the launch beside the last one, and what to do next where it did not work."""
     if result.reclaimed:
         output.show("")
-        output.show(_table(result))
-        for row in result.reclaimed:
-            if row.note:
-                output.show(f"  {row.name} when idle: {safe(row.note)}")
+        show_reclaimed(output, result.reclaimed)
     if result.launched:
         output.show("")
         output.show(launched(result.launched, result.previous))
@@ -215,12 +212,16 @@ def _conclusion(result: Result, style: str, width: int | None) -> Text:
     return text
 
 
-def _table(result: Result) -> Text:
-    rows = [("", "before", "after", "idle", "")]
+def show_reclaimed(output: Output, rows: Sequence[ReclaimRow]) -> None:
+    """What was there before and after, beside the idle node, and where the idle figures come from."""
     words = {True: "ok", False: "not back", None: "unknown"}
-    rows += [(row.name, row.before, row.after, row.idle, words[row.ok]) for row in result.reclaimed]
     styles = {"ok": "green", "not back": "bold red", "unknown": "bold magenta"}
-    return columns(rows, right=(1, 2, 3), styles=styles, indent=2)
+    told = [("", "before", "after", "idle", "")]
+    told += [(row.name, row.before, row.after, row.idle, words[row.ok]) for row in rows]
+    output.show(columns(told, right=(1, 2, 3), styles=styles, indent=2))
+    for row in rows:
+        if row.note:
+            output.show(f"  {row.name} when idle: {safe(row.note)}")
 
 
 def plan_json(plan: Plan, status: str, following: str = "") -> dict[str, Any]:
@@ -275,6 +276,7 @@ def result_json(plan: Plan, result: Result) -> dict[str, Any]:
         "why": result.why,
         "hint": result.hint,
         "guard": result.guard,
+        "left_out": plan.left_out,
         "waived": result.waived,
         "continues": jsonable(plan.interrupted),
         **_rests_on(plan),

@@ -6,11 +6,12 @@ from typing import Any
 
 from fleetops.model.jsonable import jsonable
 from fleetops.model.record import RunSummary
+from fleetops.model.story import Bundle, Story
 from fleetops.render.duration import show_duration
 from fleetops.render.output import Output
 from fleetops.render.table import columns
 
-_STYLES = {
+RUN_STYLES = {
     "done": "green",
     "failed": "bold red",
     "refused": "yellow",
@@ -28,7 +29,7 @@ def show_runs(output: Output, runs: Sequence[RunSummary], *, now: float) -> None
         return
     rows: list[tuple[str, ...]] = [("run", "when", "what", "took", "status", "")]
     rows += [_row(run, now) for run in runs]
-    output.show(columns(rows, right=(3,), styles=_STYLES))
+    output.show(columns(rows, right=(3,), styles=RUN_STYLES))
 
 
 def _row(run: RunSummary, now: float) -> tuple[str, ...]:
@@ -41,3 +42,20 @@ def _row(run: RunSummary, now: float) -> tuple[str, ...]:
 def runs_json(runs: Sequence[RunSummary]) -> dict[str, Any]:
     """`fleetops.runs/1`."""
     return {"schema": "fleetops.runs/1", "runs": jsonable(runs)}
+
+
+def run_json(story: Story) -> dict[str, Any]:
+    """`fleetops.run/1`: the story's facts; what the journal does not hold is null."""
+    body = {name: value for name, value in jsonable(story).items() if name not in {"run", "folder", "by"}}
+    return {
+        "schema": "fleetops.run/1",
+        **jsonable(story.run),
+        "by": story.by,
+        **body,
+        "evidence": story.folder,
+    }
+
+
+def bundle_json(story: Story, bundle: Bundle) -> dict[str, Any]:
+    """The same, with what was packed."""
+    return run_json(story) | {"bundle": jsonable(bundle)}

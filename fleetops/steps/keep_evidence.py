@@ -1,6 +1,5 @@
 """Before the first signal: keep what a kill or a reset would destroy."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from fleetops.engines.attribution import attribute
@@ -14,6 +13,8 @@ from fleetops.steps.support.base import Desk, Options, Situation, Step
 from fleetops.steps.support.starting import guard_log_of
 from fleetops.steps.support.supervising import log_of
 
+# Why what is not there could not be had, a line each.
+NOT_KEPT = "not-kept.txt"
 _LIMIT = 4 * 2**20
 
 # $1.. pids. Stacks and wait channels of every thread, where this kernel lets root read them.
@@ -111,7 +112,8 @@ def plan(situation: Situation, _options: Options) -> PlannedStep:
 
 def run(desk: Desk, _options: Options) -> str:
     """Keep each piece; one that cannot be had is said, and does not hold up a recovery."""
-    kept, missing = [], []
+    kept: list[str] = []
+    missing: dict[str, str] = {}
     for name, action in _reads(desk.situation.observation):
         try:
             outcome = desk.ask(action.host, action.command)
@@ -119,10 +121,20 @@ def run(desk: Desk, _options: Options) -> str:
                 desk.keep(name, outcome.stdout)
                 kept.append(name)
             else:
-                missing.append(f"{name} ({_why_empty(outcome)})")
+                missing[name] = _why_empty(outcome)
         except FleetopsError as error:
-            missing.append(f"{name} ({error.message})")
-    return f"{len(kept)} kept" + (f"; not to be had: {_few(missing)}" if missing else "")
+            missing[name] = error.message
+    if missing:
+        _note(desk, missing)
+    return f"{len(kept)} kept" + (f"; not to be had: {', '.join(missing)}" if missing else "")
+
+
+def _note(desk: Desk, missing: dict[str, str]) -> None:
+    """For whoever investigates; a recovery does not wait for it."""
+    try:
+        desk.keep(NOT_KEPT, "".join(f"{name}: {' '.join(why.split())}\n" for name, why in missing.items()))
+    except FleetopsError as error:
+        desk.tell(error.message)
 
 
 def _described(observation: Observation) -> str:
@@ -133,10 +145,6 @@ def _described(observation: Observation) -> str:
 
 def _why_empty(outcome: Outcome) -> str:
     return "empty" if outcome.ok else outcome.said
-
-
-def _few(names: Iterable[str]) -> str:
-    return ", ".join(name.partition(" (")[0] for name in names)
 
 
 STEP = Step(
