@@ -14,7 +14,7 @@ TOGETHER := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 export FLEETOPS_CACHE ?= $(CURDIR)/.demo
 
-.PHONY: help demo test test-releases test-live recovery-matrix check format lint types layers docs clean
+.PHONY: help demo test test-releases test-live recovery-matrix deep-matrix fuzz check format lint types layers docs clean
 
 help: ## what can be made
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -34,6 +34,12 @@ test-live: $(VENV)/installed-dev ## a real vLLM on the CPU, launched, orphaned a
 
 recovery-matrix: $(VENV)/installed-dev ## every breakage on every platform, recovered, and the page about it (ten minutes)
 	$(BIN)/python tools/recovery_matrix.py
+
+deep-matrix: $(VENV)/installed-dev ## what real containers can show of it: LXC, lxcfs, OpenSSH (root, Debian packages, five minutes)
+	$(BIN)/pytest -m "matrix or not matrix" tests/deep
+
+fuzz: $(VENV)/installed-dev ## hostile input: other examples each time, and many times those of `make test` (twenty minutes)
+	FLEETOPS_FUZZ=$${FLEETOPS_FUZZ:-50} $(BIN)/pytest -q --timeout 3600 tests/hostile tests/facts/test_facts_hostile.py
 
 check: $(VENV)/installed-dev ## the whole gate: format, lint, types, layers, tests
 	$(BIN)/ruff format --check .

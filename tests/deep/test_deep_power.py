@@ -7,7 +7,7 @@ from deep_node import changes
 pytestmark = pytest.mark.timeout(180)
 
 
-def test_gpu_memory_that_only_a_restart_frees(node, deep):
+def test_gpu_memory_that_only_a_restart_frees(node, deep, cell):
     """The GPU is a stand-in's; the container, its stop and its start are real."""
     deep.on_host("touch", "/run/deep/held")
     node.sh("echo kept > /root/kept; mkdir -p /run/fleetops")
@@ -21,3 +21,20 @@ def test_gpu_memory_that_only_a_restart_frees(node, deep):
     assert [change[-3:] for change in done[1::2]] == [["pct", "stop", str(NODE)], ["pct", "start", str(NODE)]]
     assert deep.init_of(NODE) != before
     assert node.sh("cat /root/kept") == "kept\n"
+    cell("rung 3 refused by the driver, rung 4: pct stop, reset, pct start")
+
+
+@pytest.mark.matrix
+def test_a_container_that_a_backup_has_locked_is_not_stopped(node, deep, cell):
+    deep.on_host("touch", "/run/deep/held")
+    deep.on_host("sh", "-c", f"echo 'lock: backup' >> /etc/pve/lxc/{NODE}.conf")
+    before = deep.init_of(NODE)
+    try:
+        ran = node.heal("recover")
+    finally:
+        deep.on_host("sed", "-i", "/^lock: /d", f"/etc/pve/lxc/{NODE}.conf")
+    assert ran.status == 5
+    assert ran.error["guard"] == "proxmox-lock"
+    assert deep.init_of(NODE) == before
+    assert "resets" not in deep.on_host("ls", "/run/deep")
+    cell(f"refused by {ran.error['guard']}, nothing changed")

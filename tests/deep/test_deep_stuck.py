@@ -1,6 +1,8 @@
 """A process that SIGKILL cannot end: it waits in the kernel for a FUSE server that does not answer."""
 
 import pytest
+from deep_files import NODE
+from deep_node import changes
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -18,7 +20,7 @@ def stuck(node):
     return silent
 
 
-def test_a_reset_is_refused_while_it_holds_the_gpu(node, deep, stuck):
+def test_a_reset_is_refused_while_it_holds_the_gpu(node, deep, cell, stuck):
     deep.on_host("touch", "/run/deep/held")
     assert "ranks-in-d-state" in node.findings()
     ran = node.fleetops("reset-gpus", node.name, "--yes", "--json")
@@ -27,9 +29,10 @@ def test_a_reset_is_refused_while_it_holds_the_gpu(node, deep, stuck):
     assert ran.error["guard"] == "holders"
     assert f"process {rank.pid} in D state (SIGKILL is queued) holds /dev/nvidia0" in ran.error["message"]
     assert deep.on_host("ls", "/run/deep").split() == ["held", "held.xml", "idle.xml"]
+    cell("reset-gpus refused by holders, nothing changed")
 
 
-def test_it_is_waited_for_and_that_is_said(node, stuck):
+def test_it_is_waited_for_and_that_is_said(node, cell, stuck):
     recovering = node.fleetops.start("recover", node.name, "--yes", "--no-relaunch")
     said = next((line for line in recovering.stderr if "waiting" in line), "nothing")
     assert "waiting: service processes 1 (idle 0), GPU file holders 1 (idle 0)" in said
@@ -39,3 +42,20 @@ def test_it_is_waited_for_and_that_is_said(node, stuck):
     assert recovering.returncode == 0, shown
     assert "SIGKILL is queued until the kernel call returns" in shown
     assert node.ranks() == []
+    cell("rung 1 waits, says so, and ends well once the FUSE server is let go")
+
+
+@pytest.mark.matrix
+def test_what_no_signal_ends_goes_with_its_container(node, deep, cell, stuck):
+    """Rung 1 waits its two minutes; rung 4 stops the container, and with it the FUSE server that everybody waits for."""
+    deep.on_host("touch", "/run/deep/held")
+    before = deep.init_of(NODE)
+    ran = node.heal("recover")
+    assert ran.status == 0, ran.stderr
+    assert all(row["ok"] for row in ran.json["reclaimed"])
+    assert deep.init_of(NODE) != before
+    assert [change[-3:] for change in changes(ran.json) if change[-3] == "pct"] == [
+        ["pct", "stop", str(NODE)],
+        ["pct", "start", str(NODE)],
+    ]
+    cell("rungs 1 and 4, the reset skipped while the rank in D held the GPU")
