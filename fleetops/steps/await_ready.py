@@ -187,6 +187,7 @@ STEP = Step(
     plan=plan,
     run=run,
     relaunches=True,
+    needs=("start-service",),
     options={
         "fully": OptionSpec(
             kind="switch",

@@ -106,4 +106,5 @@ STEP = Step(
     plan=plan,
     run=run,
     relaunches=True,
+    needs=("await-ready",),
 )

@@ -151,4 +151,5 @@ STEP = Step(
     run=run,
     guards=("identity", "protected"),
     relaunches=True,
+    needs=("prove", "size", "preflight", "start-guard"),
 )
