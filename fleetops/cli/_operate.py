@@ -214,8 +214,9 @@ def _in_earnest(args: argparse.Namespace, node: str) -> str:
     import shlex
 
     given = vars(args)
-    words = ["fleetops", args.command]
-    words += ["--profile", args.profile] if given.get("profile") else []
+    words = ["fleetops", args.command, *given.get("words", ())]
+    for option in ("profile", "from", "only"):
+        words += [f"--{option}", given[option]] if given.get(option) else []
     words += [f"--{name.replace('_', '-')}" for name in ("no_relaunch", "measure") if given.get(name)]
     for waiver in args.waive:
         words += ["--waive", waiver]

@@ -46,12 +46,15 @@ class World:
 
     def inventory(self, args: argparse.Namespace) -> "Inventory":
         """The inventory that the options, the environment or the folder point at, loaded and checked."""
-        from fleetops.inventory.find import find_inventory
         from fleetops.inventory.load import load_inventory
 
-        return load_inventory(
-            find_inventory(self._inventory_option(args), environ=self.environ, cwd=self.cwd)
-        )
+        return load_inventory(self.inventory_path(args))
+
+    def inventory_path(self, args: argparse.Namespace) -> Path:
+        """Where that inventory lies: its folder or its file. Raises UsageError where there is none."""
+        from fleetops.inventory.find import find_inventory
+
+        return find_inventory(self._inventory_option(args), environ=self.environ, cwd=self.cwd)
 
     def _inventory_option(self, args: argparse.Namespace) -> str | None:
         if not args.lab:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+Relaunch = Literal["always", "with-profile", "if-asked"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
@@ -24,8 +26,18 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Playbook:
-    """A named list of steps."""
+    """A named list of steps.
+
+    Attributes:
+        relaunch: when `fleetops playbook run` takes the steps that start a service: in any case (a node without a profile
+            is refused), where the node has a profile, or only where the operator names one.
+        file: where it was read, as it is shown; "" for a shipped one.
+        left_out: which of the file's steps are not among the entries, and why, in words; "" where all are.
+    """
 
     name: str
     summary: str
     entries: tuple[Entry, ...]
+    relaunch: Relaunch = "always"
+    file: str = ""
+    left_out: str = ""

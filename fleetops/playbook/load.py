@@ -2,20 +2,23 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from fleetops.checks import all_checks
 from fleetops.inventory.containers import ListOf
 from fleetops.inventory.document import Entry as Place
-from fleetops.inventory.document import read_document
+from fleetops.inventory.document import Scalar, read_document
 from fleetops.inventory.kinds import AsItIs, Choice, Duration, Flip, Kind, Schema, Text, Whole
-from fleetops.inventory.problems import DocumentInvalid, Problems
+from fleetops.inventory.problems import DocumentInvalid, Problems, did_you_mean
 from fleetops.inventory.record import Field, Reading, Record
 from fleetops.model.errors import UsageError
-from fleetops.playbook.book import Entry, Playbook
+from fleetops.playbook.book import Entry, Playbook, Relaunch
+from fleetops.playbook.guards import GUARDS
+from fleetops.playbook.parts import missing, part
 from fleetops.resources import resource_folder
-from fleetops.steps import all_steps
+from fleetops.steps import all_steps, shipped_steps
 from fleetops.steps.support.base import Step
+from fleetops.steps.support.packages import StepUnusable
 from fleetops.steps.support.reclaim import UNTIL_FACTS
 
 
@@ -39,7 +42,23 @@ class _Later(AsItIs):
         return {"type": "object"}
 
 
-_STEP = Field("step", Choice(tuple(all_steps())), "which step", required=True)
+@dataclass(frozen=True)
+class _StepName(AsItIs):
+    """The name of a step; those of packages are looked for only where a file names one that is not shipped."""
+
+    expected: str = "a step's name"
+
+    def read(self, entry: Place, problems: Problems) -> str | None:
+        word = entry.text if isinstance(entry, Scalar) else ""
+        if word in shipped_steps() or (word and word in all_steps()):
+            return word
+        return Choice(tuple(all_steps())).read(entry, problems)
+
+    def schema(self) -> Schema:
+        return Choice(tuple(all_steps())).schema()
+
+
+_STEP = Field("step", _StepName(), "which step", required=True)
 _OPTIONS = Field("options", cast("Kind[Any]", _Later()), "the step's own options")
 _WHEN = Field(
     "when",
@@ -59,8 +78,14 @@ _ON_FAILURE = Field(
 )
 ENTRY = Record("a step", (_STEP, _OPTIONS, _WHEN, _UNTIL, _DEADLINE, _ON_FAILURE))
 _SUMMARY = Field("summary", Text(), "one line for the list of playbooks", required=True)
+_RELAUNCH = Field(
+    "relaunch",
+    Choice(get_args(Relaunch)),
+    "when the steps that start a service are taken",
+    default="always",
+)
 _STEPS = Field("steps", ListOf(ENTRY, "steps", minimum=1), "what is done, in order", required=True)
-PLAYBOOK = Record("a playbook", (_SUMMARY, _STEPS))
+PLAYBOOK = Record("a playbook", (_SUMMARY, _RELAUNCH, _STEPS))
 
 
 def shipped_playbook(name: str) -> Playbook:
@@ -82,16 +107,46 @@ def load_playbook(path: Path) -> Playbook:
     problems.raise_if_any(f"playbook {path.name}", PlaybookInvalid)
     if reading is None:
         raise UsageError(f"{path} holds no playbook")
-    return Playbook(name=path.stem, summary=reading.need(_SUMMARY), entries=entries)
+    return Playbook(
+        name=path.stem,
+        summary=reading.need(_SUMMARY),
+        entries=entries,
+        relaunch=cast("Relaunch", reading.need(_RELAUNCH)),
+    )
 
 
 def _entries(reading: Reading, problems: Problems) -> tuple[Entry, ...]:
-    found = reading.get(_STEPS) or ()
-    return tuple(_entry(one, problems) for one in found if one.get(_STEP))
+    entries: list[Entry] = []
+    for one in reading.get(_STEPS) or ():
+        step = _step(one, problems) if one.get(_STEP) else None
+        if step is None:
+            continue
+        if lacks := missing(step, tuple(entries)):
+            problems.add(
+                one.mark(_STEP),
+                f"{one.path(_STEP)}: {step.name} rests on {', '.join(lacks)}: before it, and without `when`",
+            )
+        entries.append(_entry(step, one, problems))
+    return tuple(entries)
 
 
-def _entry(reading: Reading, problems: Problems) -> Entry:
-    step = all_steps()[reading.need(_STEP)]
+def _step(reading: Reading, problems: Problems) -> Step | None:
+    """The step that an entry names; None, and a problem, where a package cannot give it."""
+    try:
+        step = all_steps()[reading.need(_STEP)]
+    except StepUnusable as error:
+        problems.add(reading.mark(_STEP), f"{reading.path(_STEP)}: {error.message}")
+        return None
+    if unknown := [name for name in step.guards if name not in GUARDS]:
+        told = f"step {step.name} names guard {unknown[0]}, which there is not"
+        problems.add(
+            reading.mark(_STEP), f"{reading.path(_STEP)}: {told}", hint=did_you_mean(unknown[0], GUARDS)
+        )
+        return None
+    return step
+
+
+def _entry(step: Step, reading: Reading, problems: Problems) -> Entry:
     return Entry(
         step=step.name,
         options=_options(step, reading, problems),
@@ -132,8 +187,7 @@ def measured_fully(book: Playbook) -> Playbook:
     )
 
 
-def without_relaunch(book: Playbook) -> Playbook:
-    """The playbook without the steps that bring the service up again."""
-    return replace(
-        book, entries=tuple(entry for entry in book.entries if not all_steps()[entry.step].relaunches)
-    )
+def without_relaunch(book: Playbook, why: str = "") -> Playbook:
+    """The playbook without the steps that bring the service up again; `why` is shown in the plan."""
+    kept = tuple(entry for entry in book.entries if not all_steps()[entry.step].relaunches)
+    return part(book, kept, why)

@@ -29,6 +29,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "lab": ("status",),
     "launch": ("--profile", "hicache48", "HOST", "--dry-run"),
     "measure": ("HOST",),
+    "playbook": ("run", "kill", "HOST", "--dry-run"),
     "probe": ("HOST",),
     "recover": ("HOST", "--dry-run"),
     "reset-gpus": ("HOST", "--dry-run"),
