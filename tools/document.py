@@ -4,7 +4,6 @@ A page that is generated starts with a line that says so. tests/quality/test_doc
 """
 
 import argparse
-import inspect
 import re
 import sys
 import textwrap
@@ -12,13 +11,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from fleetops.checks import all_checks
+from document_playbooks import cell, playbooks, steps
+
 from fleetops.cli.program import build_parser, subcommands
 from fleetops.model.exit import Exit, worst
-from fleetops.playbook.guards import GUARDS, WAIVABLE
-from fleetops.steps import all_steps
-from fleetops.steps.support.base import OptionSpec, Step
-from fleetops.steps.support.reclaim import UNTIL_FACTS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 # Said once at the top of the page.
@@ -35,14 +31,6 @@ Every command takes `--inventory PATH` or `--lab`, and `--json`. What the exit s
 | journals, evidence, records | `settings: {state: PATH}` of the inventory, else `$FLEETOPS_STATE`, else `$XDG_STATE_HOME/fleetops`, else `~/.local/state/fleetops` |
 | proofs, fetched releases | `$FLEETOPS_CACHE`, else `$XDG_CACHE_HOME/fleetops`, else `~/.cache/fleetops`; may be deleted at any time |
 | the lab | `$FLEETOPS_LAB`, else `fleetops-lab-UID` in `$TMPDIR` or `/tmp`; with `--lab` journals and records lie in its `state/`, whatever `$FLEETOPS_STATE` says, and `lab down` takes all of it away |
-"""
-PLAYBOOKS_HEAD = """\
-# Playbooks
-
-A playbook is YAML: a `summary`, and `steps`, each with `step`, and, where wanted, `options`, `when` (checks: the step is
-taken only if one of them found something), `until` (facts that show it worked), `deadline` (how long they may take) and
-`on-failure` (`stop`, or `next` for the next rung). The shipped ones are in [`playbooks/`](../playbooks/recover.yaml);
-`--dry-run` shows what one would do, command by command.
 """
 NOTICE = "<!-- written by `make docs`; do not edit -->\n\n"
 
@@ -87,7 +75,7 @@ def _sections(name: str, summary: str, parser: argparse.ArgumentParser) -> Itera
     nested = _subparsers(parser)
     actions = [action for action in _actions(parser) if action.dest not in SHARED]
     rows = [
-        f"| `{_cell(_spelled(action))}` | {_meaning(action)} |"
+        f"| `{cell(_spelled(action))}` | {_meaning(action)} |"
         for action in actions
         if not isinstance(action.choices, dict)
     ]
@@ -136,58 +124,14 @@ def _spelled(action: argparse.Action) -> str:
 
 def _meaning(action: argparse.Action) -> str:
     """The help text, its `%(default)s` and the like filled in as argparse does."""
-    return _cell((action.help or "") % vars(action))
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def playbooks() -> str:
-    """docs/playbooks.md: what a playbook may name, from the checks, steps, guards and facts themselves."""
-    checks = [f"| `{check.name}` | {check.title} |" for check in all_checks()]
-    facts = [f"| `{name}` | {meaning} |" for name, meaning in UNTIL_FACTS.items()]
-    guards = [f"| `{name}` | {_first_line(guard)} |" for name, guard in GUARDS.items()]
-    steps = [
-        f"| `{name}` | {step.summary} | {_options(step)} |" for name, step in sorted(all_steps().items())
-    ]
-    return "\n".join(
-        [
-            PLAYBOOKS_HEAD,
-            *_table("## Steps", "| step | what it does | options, with their defaults |", steps),
-            *_table("## `when`: checks", "| check | all is well when |", checks),
-            *_table("## `until`: facts", "| fact | it is reached when |", facts),
-            *_table("## Guards", "| guard | it holds when |", guards),
-            f"Beside these there are the node's own `lock`, and {', '.join(f'`{name}`' for name in WAIVABLE)}, the only ones",
-            'that may be waived: `--waive GUARD="reason"`, journaled.\n',
-        ]
-    )
-
-
-def _table(title: str, head: str, rows: list[str]) -> list[str]:
-    return [title, "", head, re.sub(r"[^|]+", " --- ", head), *rows, ""]
-
-
-def _options(step: Step) -> str:
-    return "; ".join(
-        f"`{name}`: {option.meaning} ({_default(option)})" for name, option in step.options.items()
-    )
-
-
-def _default(option: OptionSpec) -> str:
-    if option.kind == "switch":
-        return "true" if option.default else "false"
-    return f"{option.default:g} s" if option.kind == "duration" else f"{option.default:g}"
-
-
-def _first_line(thing: object) -> str:
-    return (inspect.getdoc(thing) or "").partition("\n")[0].rstrip(".")
+    return cell((action.help or "") % vars(action))
 
 
 PAGES: dict[str, Callable[[], str]] = {
     "exit-codes.md": exit_codes,
     "commands.md": commands,
     "playbooks.md": playbooks,
+    "steps.md": steps,
 }
 
 
