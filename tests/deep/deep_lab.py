@@ -16,6 +16,8 @@ from pathlib import Path
 
 from deep_files import GUESTS, HOST_NAME, write_host, write_inventory, write_keys, write_node
 
+from fleetops.lab.linux import die_with_parent
+
 HERE = Path(__file__).parent
 CGROUPS = Path("/sys/fs/cgroup")
 NEEDED = (
@@ -31,15 +33,17 @@ NEEDED = (
     "pivot_root",
 )
 NAMESPACES = ("mount", "pid", "net", "uts", "ipc", "cgroup")
-UP_WITHIN_S = 20.0
+CGROUP = "fleetops-deep-"
 PATIENCE_S = 20.0
 
 
-def why_not() -> str:
-    """What this machine lacks for the deep lab, "" where it has all."""
+PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+def why_not(path: str = PATH) -> str:
+    """What this machine lacks for the deep lab, "" where it has all; programs are looked for in `path`."""
     if os.geteuid() != 0:
         return "the deep lab needs root"
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     missing = [name for name in NEEDED if not shutil.which(name, path=path)]
     missing += [] if Path("/usr/bin/python3").exists() else ["/usr/bin/python3"]
     if missing:
@@ -53,10 +57,16 @@ def why_not() -> str:
 
 @dataclass(frozen=True)
 class DeepLab:
-    """The lab while it is up. `pid` is the host's first process, as this machine counts."""
+    """The lab while it is up.
+
+    Attributes:
+        pid: the host's first process, as this machine counts.
+        cgroup: the name of its folder in each of this machine's hierarchies.
+    """
 
     folder: Path
     pid: int
+    cgroup: str
 
     @property
     def inventory(self) -> Path:
@@ -69,7 +79,7 @@ class DeepLab:
 
     def operator(self) -> list[str]:
         """What a command of the operator's begins with: a network that reaches the lab's hosts and nothing else."""
-        return ["nsenter", f"--net={self.root}/run/netns/operator"]
+        return operator(self.pid)
 
     def on_host(self, *argv: str, check: bool = True, stdin: str = "") -> str:
         """What a command prints in the host, in its cgroups like what it starts itself."""
@@ -82,7 +92,7 @@ class DeepLab:
         ]
         done = subprocess.run(
             [*words, "--", "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *argv],
-            preexec_fn=lambda: join(self.folder.name),
+            preexec_fn=lambda: join(self.cgroup),
             input=stdin,
             capture_output=True,
             text=True,
@@ -132,22 +142,29 @@ def deep_lab(folder: Path) -> Iterator[DeepLab]:
     write_host(folder)
     for guest_id in GUESTS:
         write_node(folder, guest_id)
-    process = _boot(folder)
+    cgroup = f"{CGROUP}{os.getpid()}-{folder.name}"
+    _sweep()
+    process = _boot(folder, cgroup)
     try:
         assert process.stdout is not None
         said = process.stdout.readline()
         assert said == b"up\n", (folder / "boot.log").read_text()
         first = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        lab = DeepLab(folder, int(first[0]))
+        lab = DeepLab(folder, int(first[0]), cgroup)
         (folder / "pid").write_text(str(lab.pid))
         lab.await_ssh("10.99.0.1")
         yield lab
     finally:
         _end(process)
-        _leave(folder.name)
+        _leave(cgroup)
 
 
-def _boot(folder: Path) -> "subprocess.Popen[bytes]":
+def operator(pid: int) -> list[str]:
+    """The same, of the lab whose host's first process is `pid`."""
+    return ["nsenter", f"--net=/proc/{pid}/root/run/netns/operator"]
+
+
+def _boot(folder: Path, cgroup: str) -> "subprocess.Popen[bytes]":
     """Start the host in namespaces of its own; it says `up` once it is."""
     (folder / "run").mkdir()
     words = [
@@ -161,7 +178,7 @@ def _boot(folder: Path) -> "subprocess.Popen[bytes]":
     with (folder / "boot.log").open("wb") as log:
         return subprocess.Popen(
             [*words, str(folder / "run"), str(folder / HOST_NAME), masked(), *map(str, GUESTS)],
-            preexec_fn=lambda: join(folder.name),  # noqa: PLW1509 - a write for each hierarchy, before any thread is there
+            preexec_fn=lambda: (die_with_parent(), join(cgroup)),  # noqa: PLW1509 - no thread is there yet
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -229,10 +246,22 @@ def _leave(name: str) -> None:
     """Remove the lab's cgroups, once the last process has left them."""
     deadline = time.monotonic() + PATIENCE_S
     for top in _own_cgroups(name):
-        while top.exists():
-            for folder in sorted((path for path in top.rglob("*") if path.is_dir()), reverse=True):
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
-            with contextlib.suppress(OSError):
-                top.rmdir()
+        while not _remove(top):
             assert time.monotonic() < deadline, f"{top} is not empty: {(top / 'cgroup.procs').read_text()}"
+            time.sleep(0.01)
+
+
+def _sweep() -> None:
+    """Remove the cgroups that a lab left whose process was killed."""
+    for top in _own_cgroups(""):
+        for left in top.glob(f"{CGROUP}*"):
+            if not Path(f"/proc/{left.name.removeprefix(CGROUP).split('-')[0]}").exists():
+                _remove(left)
+
+
+def _remove(top: Path) -> bool:
+    """Remove a cgroup and those below it; whether it is gone."""
+    for folder in (*sorted((path for path in top.rglob("*") if path.is_dir()), reverse=True), top):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    return not top.exists()

@@ -10,7 +10,7 @@ from typing import Any
 
 from command_line import CommandLine, Ran
 from deep_files import NODE
-from deep_lab import PATIENCE_S, DeepLab
+from deep_lab import PATIENCE_S, DeepLab, operator
 
 from fleetops.model.fleet import HostMemory, Profile
 from fleetops.steps.support.memory_guard.commands import arm_command
@@ -22,8 +22,8 @@ class DeepCommandLine(CommandLine):
     """fleetops as the operator types it, in the operator's own network."""
 
     def argv(self, *words: str) -> list[str]:
-        lab = DeepLab(self.inventory.parent, int((self.inventory.parent / "pid").read_text()))
-        return [*lab.operator(), *super().argv(*words)]
+        pid = int((self.inventory.parent / "pid").read_text())
+        return [*operator(pid), *super().argv(*words)]
 
 
 @dataclass(frozen=True)

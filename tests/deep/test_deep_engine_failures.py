@@ -7,6 +7,8 @@ from deep_node import changes
 
 pytestmark = pytest.mark.timeout(120)
 
+LOOP = "while true; do python3 /opt/sglang/launch_server.py {flags}; sleep 0.2; done"
+
 
 def is_healed(node, ran):
     """What is said of the cell: nothing of the server is left, by the node's kernel and by fleetops' facts read again."""
@@ -63,6 +65,17 @@ def test_orphans_under_pid_1_and_what_they_leave_in_shared_memory(node, cell):
     assert node.posix_segments() == ["psm_stranger"]
     assert node.sysv_segments() == []
     assert [one.comm for one in node.processes()] == ["python3"]
+
+
+@pytest.mark.matrix
+def test_a_loop_that_starts_it_again(node, cell):
+    flags = "--model-path /models/small --tp 2 --port 30000"
+    node.sh("printf '%s\n' \"$1\" > /root/serve.sh", LOOP.format(flags=flags))
+    node.start("sh /root/serve.sh", "ready")
+    node.kill(node.launcher(), *(one.pid for one in node.ranks()))
+    node.until(lambda: node.listens() and len(node.ranks()) == 2)
+    cell(is_healed(node, node.heal()))
+    assert node.processes() == []
 
 
 @pytest.mark.matrix

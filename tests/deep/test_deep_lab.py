@@ -1,11 +1,14 @@
 """The deep lab itself: where its nodes are, what the operator reaches, and that nothing of it stays."""
 
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from deep_files import NODE
-from deep_lab import CGROUPS, deep_lab, why_not
+from deep_lab import CGROUPS, PATIENCE_S, deep_lab, why_not
 
 
 def test_the_nodes_are_inside_the_callers_memory_cgroup(node, deep):
@@ -19,7 +22,7 @@ def test_the_nodes_are_inside_the_callers_memory_cgroup(node, deep):
     [theirs] = [
         line for line in Path(f"/proc/{outside}/cgroup").read_text().splitlines() if ":memory:" in line
     ]
-    assert theirs.startswith(f"{own.rstrip('/')}/{deep.folder.name}/lxc/{NODE}")
+    assert theirs.startswith(f"{own.rstrip('/')}/{deep.cgroup}/lxc/{NODE}")
     assert node.memory("memory.limit_in_bytes") == f"{512 << 20}\n"
     assert "MemTotal:         524288 kB" in node.sh("cat /proc/meminfo")
 
@@ -49,6 +52,12 @@ def test_facts_are_read_over_openssh(node):
     assert host["host"] == "node-174"
 
 
+def test_what_is_missing_is_named(deep, tmp_path):
+    lacking = why_not(str(tmp_path))
+    assert lacking.startswith("the deep lab needs lxc-start, lxc-stop, lxc-info, lxcfs, sshd")
+    assert "(Debian: lxc lxcfs openssh-server" in lacking
+
+
 def test_nothing_of_a_lab_stays_whatever_happened_in_it(tmp_path):
     if lacking := why_not():
         pytest.skip(lacking)
@@ -58,7 +67,7 @@ def test_nothing_of_a_lab_stays_whatever_happened_in_it(tmp_path):
     with pytest.raises(RuntimeError, match="in the middle"):
         fail_in_a_lab(folder, before)
     assert machine() == before
-    assert not list(CGROUPS.glob("**/other-lab"))
+    assert not list(CGROUPS.glob("**/*-other-lab"))
 
 
 def fail_in_a_lab(folder, before):
@@ -68,9 +77,47 @@ def fail_in_a_lab(folder, before):
         raise RuntimeError("in the middle")
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path += sys.argv[2:]
+from deep_lab import deep_lab
+with deep_lab(Path(sys.argv[1])) as lab:
+    print(lab.pid, lab.cgroup, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_lab_ends_with_the_process_that_made_it(deep, tmp_path):
+    """What that process can no longer remove, empty cgroups, the next lab removes."""
+    folders = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")]
+    (tmp_path / "killed").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "killed"), *folders],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    _, cgroup = done.stdout.split()
+    left = list(CGROUPS.glob(f"**/{cgroup}"))
+    assert left
+    until(lambda: not any((each / "cgroup.procs").read_text() for each in left))
+    (tmp_path / "next").mkdir()
+    with deep_lab(tmp_path / "next"):
+        assert not any(each.exists() for each in left)
+
+
+def until(is_true):
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def machine():
     """This machine's links and mounts, and the cgroups beside this process's own."""
     links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     own = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if ":memory:" in line)
-    return links, mounts, sorted((CGROUPS / "memory" / own.split(":")[2].strip("/")).glob("other-lab"))
+    return links, mounts, sorted((CGROUPS / "memory" / own.split(":")[2].strip("/")).glob("*-other-lab"))
