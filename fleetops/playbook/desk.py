@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fleetops.checks import judge
+from fleetops.inventory.secrets import known_secrets
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import ConnectionLost, FleetopsError, Refused
 from fleetops.model.event import Progress, Sink
@@ -230,8 +231,9 @@ class RunDesk:
 
     def keep_facts(self, when: str) -> None:
         """Keep all facts as they were last read, as `facts-WHEN.json`. One that cannot be kept is said, and holds up nothing."""
+        facts, known = jsonable(self.current.observation), known_secrets(self.tools.inventory)
         try:
-            self.journal.keep_json(f"facts-{when}.json", jsonable(self.current.observation))
+            self.journal.keep_json(f"facts-{when}.json", facts, known)
         except FleetopsError as error:
             self.tell(error.message)
 

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,9 +53,9 @@ class Journal:
         """Keep a piece of evidence, secrets masked, under a name of its own; an older one is never overwritten."""
         return self._put(name, mask_text(text))
 
-    def keep_json(self, name: str, body: Any) -> Path:
-        """The same for what JSON can hold: it is masked string by string, and stays JSON."""
-        return self._put(name, json.dumps(masked(body), indent=1) + "\n")
+    def keep_json(self, name: str, body: Any, known: Iterable[str] = ()) -> Path:
+        """The same for what JSON can hold: it is masked string by string, and of `known` secrets, and stays JSON."""
+        return self._put(name, json.dumps(masked(body, tuple(known)), indent=1) + "\n")
 
     def _put(self, name: str, text: str) -> Path:
         path = self.folder / re.sub(r"[^\w.-]+", "-", name)

@@ -4,7 +4,11 @@ import io
 import shlex
 import textwrap
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from fleetops.model.record import ReclaimRow
@@ -31,6 +35,8 @@ _CHANGE_STYLES = {
     "under way": "bold",
 }
 _LEAST_DETAIL = 24
+# A reason that is longer pushes what follows to the right, in its own line alone.
+_MOST_WHY = 40
 _CUT = "…"
 
 
@@ -117,51 +123,77 @@ def _plan(one: ToldPlan) -> str:
     return f"{one.title} ({one.condition})" if one.condition else one.title
 
 
+@dataclass(frozen=True)
+class _Columns:
+    """How wide each column is over the whole run, so that all its lines stand under each other."""
+
+    at: int
+    title: int
+    took: int
+    host: int
+    why: int
+
+    @classmethod
+    def of(cls, story: Story) -> Self:
+        """As wide as the widest of each."""
+        changes = [change for step in story.steps for change in step.changes]
+        times = [*(one.at_s for one in story.steps), *(one.at_s for one in changes)]
+        took = [*(one.seconds for one in story.steps), *(one.seconds for one in changes)]
+        return cls(
+            at=_widest(_at(one) for one in times),
+            title=_widest(safe(one.title) for one in story.steps),
+            took=_widest(_took(one) for one in took),
+            host=_widest(safe(one.host) for one in changes),
+            why=min(_widest(safe(one.why) for one in changes), _MOST_WHY),
+        )
+
+
+def _widest(texts: Iterable[str]) -> int:
+    return max(map(cell_len, texts), default=0)
+
+
 def _show_done(output: Output, story: Story) -> None:
     _heading(output, "done")
     if not story.steps:
         output.show("  no step was begun")
-    title = max((len(safe(step.title)) for step in story.steps), default=0)
+    columns = _Columns.of(story)
     width = output.width if output.is_terminal else None
     for step in story.steps:
-        output.lines(_step(step, story, title, width))
-        for line in _changes(step, output.width):
-            output.lines(line)
+        output.lines(_step(step, story, columns, width))
+        for change in step.changes:
+            for line in _change(change, columns, output.width):
+                output.lines(line)
 
 
-def _step(step: ToldStep, story: Story, title: int, width: int | None) -> Text:
+def _step(step: ToldStep, story: Story, columns: _Columns, width: int | None) -> Text:
     """When, what, how it ended, how long it took, and what it came to, wrapped in its own column on a terminal."""
     status = step.status or ("under way" if story.run.status == "running" else "cut off")
-    line = Text(f"  {_at(step.at_s):>9}  {safe(step.title):<{title}}   ")
+    line = Text(f"  {_at(step.at_s):>{columns.at}}  {safe(step.title):<{columns.title}}   ")
     line.append(f"{status:<9}", style=_STEP_STYLES.get(status, ""))
-    line.append(f" {_took(step.seconds):>8}   ")
+    line.append(f" {_took(step.seconds):>{columns.took}}   ")
     detail = safe(step.detail).split("\n")[0].rstrip(":")
     if width is None:
         return line.append(detail)
-    room, at = width - line.cell_len, line.cell_len
-    if room < _LEAST_DETAIL:
-        at = 13
-        return line.append("".join(f"\n{' ' * at}{row}" for row in _wrapped(detail, width - at)))
-    return line.append(("\n" + " " * at).join(_wrapped(detail, room)))
+    at = line.cell_len
+    if width - at >= _LEAST_DETAIL:
+        return line.append(("\n" + " " * at).join(_wrapped(detail, width - at)))
+    at = columns.at + 4
+    return line.append("".join(f"\n{' ' * at}{row}" for row in _wrapped(detail, width - at)))
 
 
-def _changes(step: ToldStep, width: int) -> list[Text]:
-    """The changes below their step, each with its command as far as there is room."""
-    host = max((len(safe(one.host)) for one in step.changes), default=0)
-    why = max((len(safe(one.why)) for one in step.changes), default=0)
-    return [line for one in step.changes for line in _change(one, host, why, width)]
-
-
-def _change(one: ToldChange, host: int, why: int, width: int) -> list[Text]:
-    line = Text(f"  {_at(one.at_s):>9}    {safe(one.host):<{host}}  {safe(one.why):<{why}}  ")
+def _change(one: ToldChange, columns: _Columns, width: int) -> list[Text]:
+    """Below its step: where and why, how it ended, how long it took, and the command as far as there is room."""
+    at = f"  {_at(one.at_s):>{columns.at}}    "
+    line = Text(f"{at}{safe(one.host):<{columns.host}}  {safe(one.why):<{columns.why}}  ")
     line.append(f"{one.outcome:<9}", style=_CHANGE_STYLES[one.outcome])
-    line.append(f"{_took(one.seconds):>8}")
+    line.append(f" {_took(one.seconds):>{columns.took}}")
     command, room = spoken_argv(one.argv), width - line.cell_len - 3
     if room >= _LEAST_DETAIL:
-        line.append(f"   {command if len(command) <= room else command[: room - 1] + _CUT}", style="dim")
+        line.append(f"   {command if cell_len(command) <= room else command[: room - 1] + _CUT}", style="dim")
+    indent = " " * len(at)
     if one.outcome == "unknown":
-        return [line, Text(f"{' ' * 15}it is not known whether this was done", style="bold red")]
-    return [line, Text(f"{' ' * 15}{safe(one.said)}")] if one.said else [line]
+        return [line, Text(f"{indent}it is not known whether this was done", style="bold red")]
+    return [line, *(Text(f"{indent}{row}") for row in _wrapped(safe(one.said), width - len(at)))]
 
 
 def _at(seconds: float) -> str:
