@@ -1,0 +1,1 @@
+"""Two operators who act at the same moment."""
