@@ -8,7 +8,6 @@ import signal
 
 import pytest
 
-pytestmark = pytest.mark.timeout(120)
 MB = 10**6
 FLOOR = 16 * MB
 # Up to here the guard is promised to win; from about a tenth of a second between floor and limit on it is a race.

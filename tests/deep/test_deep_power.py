@@ -4,8 +4,6 @@ import pytest
 from deep_files import NODE
 from deep_node import changes
 
-pytestmark = pytest.mark.timeout(180)
-
 
 def test_gpu_memory_that_only_a_restart_frees(node, deep, cell):
     """The GPU is a stand-in's; the container, its stop and its start are real."""
