@@ -55,7 +55,7 @@ def attempts(observation: Observation, own: Collection[str] = ()) -> str:
     if not wait_s:
         return ""
     last = others[0]
-    often = f", for the {len(others)}. time within a day" if len(others) >= MOST_A_DAY else ""
+    often = f" ({len(others)} such runs within a day)" if len(others) >= MOST_A_DAY else ""
     return (
         f"{observation.node.name} was reset or power-cycled {_told(last.ago_s)} ago by run {last.run_id} of {last.by}{often}:"
         f" the next such run is allowed in {_told(wait_s + _UP_S)}"

@@ -57,7 +57,7 @@ def test_an_attempt_is_left(counted):
         ),
         (
             (made(2 * HOUR, "b"), made(5 * HOUR, "a")),
-            "2 h ago by run b of ada on ops-1, for the 2. time within a day: the next such run is allowed in 19 h",
+            "2 h ago by run b of ada on ops-1 (2 such runs within a day): the next such run is allowed in 19 h",
         ),
         ((made(MINUTE, "c"), made(23.9 * HOUR, "a")), "the next such run is allowed in 29 min"),
     ],
