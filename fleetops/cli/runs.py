@@ -47,11 +47,14 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     """Read the journals of the state folder; nothing is contacted."""
     if args.runs_command == "show":
         return _show(args, world)
+    from fleetops.inventory.secrets import known_secrets
     from fleetops.playbook.journal import list_runs
+    from fleetops.playbook.story import without_secrets
     from fleetops.render.runs import runs_json, show_runs
 
-    output = world.output(args)
-    runs = list_runs(world.state(world.inventory(args)))[: args.limit]
+    inventory, output = world.inventory(args), world.output(args)
+    known, found = known_secrets(inventory), list_runs(world.state(inventory))[: args.limit]
+    runs = [without_secrets(run, known) for run in found]
     if output.wants_json:
         output.json(runs_json(runs))
     else:
@@ -61,7 +64,7 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
 
 def _show(args: argparse.Namespace, world: World) -> Exit:
     from fleetops.inventory.secrets import known_secrets
-    from fleetops.playbook.find_run import find_run
+    from fleetops.playbook.find_run import find_run, went_on
     from fleetops.playbook.story import tell_story
     from fleetops.render.runs import run_json
     from fleetops.render.story import show_story
@@ -69,7 +72,8 @@ def _show(args: argparse.Namespace, world: World) -> Exit:
     inventory = world.inventory(args)
     state, known = world.state(inventory), known_secrets(inventory)
     run = find_run(state, args.run)
-    story, output = tell_story(state / "runs" / run.run_id, run, known), world.output(args)
+    later, output = went_on(state, run.run_id), world.output(args)
+    story = tell_story(state / "runs" / run.run_id, run, known, later)
     if args.bundle is not None:
         _bundle(args, world, output, story, known)
     elif output.wants_json:

@@ -73,24 +73,27 @@ def pack(story: Story, told: Mapping[str, str], target: Path, known: Iterable[st
 
 
 def _kept(folder: Path, secrets: Sequence[str]) -> Iterator[_Piece]:
-    """The regular files of the folder by name, masked; of a large one its end."""
+    """What lies in the folder, by name; an older bundle is none of it."""
     for name in sorted(path.name for path in folder.iterdir() if not path.name.endswith(_SUFFIX)):
         try:
-            file = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            yield _piece(folder, name, secrets)
         except OSError as error:
             yield _Piece(name, "", f"left out: {error.strerror}")
-            continue
-        with os.fdopen(file, "rb") as stream:
-            found = os.fstat(stream.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                yield _Piece(name, "", "left out: no regular file")
-                continue
-            cut = max(0, found.st_size - _MOST_OF_ONE)
-            stream.seek(cut)
-            body = stream.read(_MOST_OF_ONE)
-        text = body.decode("utf-8", "surrogateescape")
-        note = f"the last {_MOST_OF_ONE // 2**20} MiB of {found.st_size // 2**20}" if cut else ""
-        yield _Piece(name, _masked(name, text, secrets), note)
+
+
+def _piece(folder: Path, name: str, secrets: Sequence[str]) -> _Piece:
+    """A regular file, masked, of a large one its end; of anything else the name."""
+    file = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(file)
+        return _Piece(name, "", "left out: no regular file")
+    cut = max(0, found.st_size - _MOST_OF_ONE)
+    with os.fdopen(file, "rb") as stream:
+        stream.seek(cut)
+        text = stream.read(_MOST_OF_ONE).decode("utf-8", "surrogateescape")
+    note = f"the last {_MOST_OF_ONE // 2**20} MiB of {found.st_size // 2**20}" if cut else ""
+    return _Piece(name, _masked(name, text, secrets), note)
 
 
 def _bounded(pieces: Iterable[_Piece]) -> Iterator[_Piece]:

@@ -34,6 +34,11 @@ def find_run(state: Path, given: str) -> RunSummary:
     )
 
 
+def went_on(state: Path, run_id: str) -> str:
+    """The id of the newest run that went on from this one; "" where none did."""
+    return next((run.run_id for run in list_runs(state) if run.continues == run_id), "")
+
+
 def _meets(run_id: str, given: str) -> bool:
     return run_id.startswith(given) or run_id.endswith(given)
 

@@ -1,7 +1,8 @@
 """A run's journal as a story: seen, planned, done, verified, ended. Older journals hold less, and are told with what they have."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ Event = Mapping[str, Any]
 _SEVERITIES = {one.word: one for one in Severity}
 
 
-def tell_story(folder: Path, run: RunSummary, known: Iterable[str] = ()) -> Story:
+def tell_story(folder: Path, run: RunSummary, known: Iterable[str] = (), later: str = "") -> Story:
     """The story of the run in that folder; `run` is how it is listed, with the state that other runs have brought it into.
 
-    Secrets go: what looks like one, and those that are `known` as such.
+    `later` is the run that went on from it, where there is one. Secrets go: what looks like one, and those that are `known`
+    as such.
     """
     events = [mask_event(event, known) for event in read_events(folder)]
     begin, last = events[0], events[-1]
@@ -26,7 +28,7 @@ def tell_story(folder: Path, run: RunSummary, known: Iterable[str] = ()) -> Stor
     end = last if last["event"] == "end" else {}
     told: Event = next((event for event in reversed(events) if event["event"] == "reclaimed"), {})
     return Story(
-        run=run,
+        run=without_secrets(run, known),
         seconds=last["at"] - begin["at"],
         by=_by(begin.get("by") or {}),
         profile=begin.get("profile", ""),
@@ -43,10 +45,15 @@ def tell_story(folder: Path, run: RunSummary, known: Iterable[str] = ()) -> Stor
         guard=end.get("guard", ""),
         last=_in_words(last),
         last_at_s=last["at"] - begin["at"],
-        next=_next(run, end.get("hint", "")),
+        next=f"fleetops runs show {later}" if later else _next(run, end.get("hint", "")),
         kept=tuple(sorted(path.name for path in folder.iterdir())),
         folder=str(folder),
     )
+
+
+def without_secrets(run: RunSummary, known: Iterable[str] = ()) -> RunSummary:
+    """How it ended may be told by a line of a log."""
+    return replace(run, why=masked(run.why, tuple(known)))
 
 
 def mask_event(event: Event, known: Iterable[str] = ()) -> dict[str, Any]:
@@ -105,7 +112,7 @@ def _steps(events: Sequence[Event], planned: Sequence[ToldPlan], is_running: boo
     titles = {one.step: one for one in planned}
     return tuple(
         _step(events[here:there], events[0]["at"], titles, is_running and there == len(events))
-        for here, there in zip(starts, [*starts[1:], len(events)], strict=True)
+        for here, there in pairwise([*starts, len(events)])
     )
 
 
@@ -201,11 +208,7 @@ def _next(run: RunSummary, hint: str) -> str:
     if hint:
         return hint
     if run.status == "running":
-        return f"fleetops runs show {run.run_id} shows how far it has come; fleetops probe {run.node}"
-    if run.status in {"unfinished", "interrupted"}:
-        if run.playbook == "recover":
-            return f"fleetops recover {run.node}: it reads the facts anew and goes on from there"
-        return (
-            f"fleetops probe {run.node}, then fleetops recover {run.node} --dry-run shows what is left to do"
-        )
+        return f"fleetops runs show {run.run_id}"
+    if run.status == "unfinished" and run.playbook == "recover":
+        return f"fleetops recover {run.node}"
     return f"fleetops probe {run.node}"

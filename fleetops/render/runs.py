@@ -4,13 +4,16 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from rich.text import Text
+
 from fleetops.model.jsonable import jsonable
 from fleetops.model.record import RunSummary
 from fleetops.model.story import Bundle, Story
 from fleetops.render.duration import show_duration
-from fleetops.render.output import Output
+from fleetops.render.output import Output, safe
 from fleetops.render.table import columns
 
+_LEAST_REASON = 12
 RUN_STYLES = {
     "done": "green",
     "failed": "bold red",
@@ -29,7 +32,21 @@ def show_runs(output: Output, runs: Sequence[RunSummary], *, now: float) -> None
         return
     rows: list[tuple[str, ...]] = [("run", "when", "what", "took", "status", "")]
     rows += [_row(run, now) for run in runs]
-    output.show(columns(rows, right=(3,), styles=RUN_STYLES))
+    lines = columns([row[:-1] for row in rows], right=(3,), styles=RUN_STYLES).split("\n")
+    at = max(line.cell_len for line in lines) + 3
+    for line, row in zip(lines, rows, strict=True):
+        output.lines(_with_reason(line, row[-1], at, output))
+
+
+def _with_reason(line: Text, why: str, at: int, output: Output) -> Text:
+    """The reason beside it; on a terminal as much of it as there is room for: `runs show` tells it whole."""
+    room = output.width - at
+    if not why or (output.is_terminal and room < _LEAST_REASON):
+        return line
+    reason = Text(safe(why))
+    if output.is_terminal:
+        reason.truncate(room, overflow="ellipsis")
+    return line.append(" " * (at - line.cell_len)).append_text(reason)
 
 
 def _row(run: RunSummary, now: float) -> tuple[str, ...]:

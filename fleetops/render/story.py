@@ -35,8 +35,7 @@ _CHANGE_STYLES = {
     "under way": "bold",
 }
 _LEAST_DETAIL = 24
-# A reason that is longer pushes what follows to the right, in its own line alone.
-_MOST_WHY = 40
+_LEAST_WHY = 12
 _CUT = "…"
 
 
@@ -129,22 +128,29 @@ class _Columns:
 
     at: int
     title: int
+    status: int
     took: int
     host: int
     why: int
+    outcome: int
 
     @classmethod
-    def of(cls, story: Story) -> Self:
-        """As wide as the widest of each."""
+    def of(cls, story: Story, width: int) -> Self:
+        """As wide as the widest of each; reasons wrap where the width does not allow that."""
         changes = [change for step in story.steps for change in step.changes]
-        times = [*(one.at_s for one in story.steps), *(one.at_s for one in changes)]
-        took = [*(one.seconds for one in story.steps), *(one.seconds for one in changes)]
+        at = _widest(_at(one.at_s) for one in (*story.steps, *changes))
+        took = _widest(_took(one.seconds) for one in (*story.steps, *changes))
+        host = _widest(safe(one.host) for one in changes)
+        outcome = _widest(one.outcome for one in changes)
+        room = width - at - took - host - outcome - 14
         return cls(
-            at=_widest(_at(one) for one in times),
+            at=at,
             title=_widest(safe(one.title) for one in story.steps),
-            took=_widest(_took(one) for one in took),
-            host=_widest(safe(one.host) for one in changes),
-            why=min(_widest(safe(one.why) for one in changes), _MOST_WHY),
+            status=_widest(_status(one, story) for one in story.steps),
+            took=took,
+            host=host,
+            why=max(min(_widest(safe(one.why) for one in changes), room), _LEAST_WHY),
+            outcome=outcome,
         )
 
 
@@ -156,21 +162,24 @@ def _show_done(output: Output, story: Story) -> None:
     _heading(output, "done")
     if not story.steps:
         output.show("  no step was begun")
-    columns = _Columns.of(story)
+    columns = _Columns.of(story, output.width)
     width = output.width if output.is_terminal else None
     for step in story.steps:
         output.lines(_step(step, story, columns, width))
         for change in step.changes:
-            for line in _change(change, columns, output.width):
-                output.lines(line)
+            output.lines(_change(change, columns, output.width))
+
+
+def _status(step: ToldStep, story: Story) -> str:
+    return step.status or ("under way" if story.run.status == "running" else "cut off")
 
 
 def _step(step: ToldStep, story: Story, columns: _Columns, width: int | None) -> Text:
     """When, what, how it ended, how long it took, and what it came to, wrapped in its own column on a terminal."""
-    status = step.status or ("under way" if story.run.status == "running" else "cut off")
+    status = _status(step, story)
     line = Text(f"  {_at(step.at_s):>{columns.at}}  {safe(step.title):<{columns.title}}   ")
-    line.append(f"{status:<9}", style=_STEP_STYLES.get(status, ""))
-    line.append(f" {_took(step.seconds):>{columns.took}}   ")
+    line.append(f"{status:<{columns.status}}", style=_STEP_STYLES.get(status, ""))
+    line.append(f"  {_took(step.seconds):>{columns.took}}   ")
     detail = safe(step.detail).split("\n")[0].rstrip(":")
     if width is None:
         return line.append(detail)
@@ -181,23 +190,26 @@ def _step(step: ToldStep, story: Story, columns: _Columns, width: int | None) ->
     return line.append("".join(f"\n{' ' * at}{row}" for row in _wrapped(detail, width - at)))
 
 
-def _change(one: ToldChange, columns: _Columns, width: int) -> list[Text]:
+def _change(one: ToldChange, columns: _Columns, width: int) -> Text:
     """Below its step: where and why, how it ended, how long it took, and the command as far as there is room."""
     at = f"  {_at(one.at_s):>{columns.at}}    "
-    line = Text(f"{at}{safe(one.host):<{columns.host}}  {safe(one.why):<{columns.why}}  ")
-    line.append(f"{one.outcome:<9}", style=_CHANGE_STYLES[one.outcome])
-    line.append(f" {_took(one.seconds):>{columns.took}}")
+    why, *more = _wrapped(safe(one.why), columns.why) or [""]
+    line = Text(f"{at}{safe(one.host):<{columns.host}}  {why:<{columns.why}}  ")
+    line.append(f"{one.outcome:<{columns.outcome}}", style=_CHANGE_STYLES[one.outcome])
+    line.append(f"  {_took(one.seconds):>{columns.took}}")
     command, room = spoken_argv(one.argv), width - line.cell_len - 3
     if room >= _LEAST_DETAIL:
         line.append(f"   {command if cell_len(command) <= room else command[: room - 1] + _CUT}", style="dim")
-    indent = " " * len(at)
-    if one.outcome == "unknown":
-        return [line, Text(f"{indent}it is not known whether this was done", style="bold red")]
-    return [line, *(Text(f"{indent}{row}") for row in _wrapped(safe(one.said), width - len(at)))]
+    line.append("".join(f"\n{' ' * (len(at) + columns.host + 2)}{row}" for row in more))
+    said = _wrapped(safe(one.said), width - len(at))
+    return line.append("".join(f"\n{' ' * len(at)}{row}" for row in said))
 
 
 def _at(seconds: float) -> str:
-    return f"+{_took(seconds)}"
+    """`+0:04`, `+12:30`, `+1:02:03`: minutes and seconds from the run's start."""
+    minutes, left = divmod(max(0, int(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"+{hours}:{minutes:02}:{left:02}" if hours else f"+{minutes}:{left:02}"
 
 
 def _took(seconds: float | None) -> str:
@@ -208,7 +220,7 @@ def _took(seconds: float | None) -> str:
 
 def _show_end(output: Output, story: Story) -> None:
     run = story.run
-    _heading(output, "ended" if run.ended_at is not None and run.status != "unfinished" else "stands")
+    _heading(output, "stands" if run.status in {"running", "unfinished", "taken-over"} else "ended")
     _paragraph(output, _conclusion(story), "" if run.status == "done" else RUN_STYLES.get(run.status, ""))
     for change in story.open_changes:
         _paragraph(output, _open(change, story), "bold red" if change.outcome == "unknown" else "")
@@ -230,9 +242,9 @@ def _conclusion(story: Story) -> str:
     if run.status == "running":
         return f"it is running ({run.why}); {last}"
     if run.status == "unfinished":
-        return f"it was cut off; {last}"
+        return f"it was cut off; {last}; the next recover reads the facts anew and goes on from there"
     if run.status == "taken-over":
-        return f"taken over: {run.why}; {last}"
+        return f"{run.why}; {last}"
     guard = f" (guard {story.guard})" if story.guard else ""
     return f"{run.status}{guard}: {run.why}" if run.why else run.status
 
