@@ -14,7 +14,7 @@ TOGETHER := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 export FLEETOPS_CACHE ?= $(CURDIR)/.demo
 
-.PHONY: help demo test test-releases test-live recovery-matrix deep-matrix fuzz check format lint types layers docs clean
+.PHONY: help demo test test-releases test-live recovery-matrix interruptions contention deep-matrix fuzz check format lint types layers docs clean
 
 help: ## what can be made
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -40,6 +40,12 @@ deep-matrix: $(VENV)/installed-dev ## what real containers can show of it: LXC, 
 
 fuzz: $(VENV)/installed-dev ## hostile input: other examples each time, and many times those of `make test` (twenty minutes)
 	FLEETOPS_FUZZ=$${FLEETOPS_FUZZ:-50} $(BIN)/pytest -q --timeout 3600 tests/hostile tests/facts/test_facts_hostile.py
+
+interruptions: $(VENV)/installed-dev ## a recovery's controller killed at every point between two effects, and the next one judged (an hour or more)
+	$(BIN)/python tools/interruptions.py
+
+contention: $(VENV)/installed-dev ## two operators at the same moment, two hundred times (half an hour)
+	$(BIN)/python tools/contention.py
 
 check: $(VENV)/installed-dev ## the whole gate: format, lint, types, layers, tests
 	$(BIN)/ruff format --check .

@@ -1,0 +1,1 @@
+"""Recoveries whose controller is killed at every point between two effects."""
