@@ -216,14 +216,14 @@ def test_a_power_cycle_that_fails_ends_the_run_and_gives_the_lock_back(world, ru
 def test_who_interrupts_before_the_first_change_is_told_that_nothing_was_changed(world, run):
     world.interrupts = "before"
     result = run()
-    assert (result.status, result.why) == ("interrupted", "interrupted by the operator: nothing was changed")
+    assert (result.status, result.why) == ("interrupted", "by the operator: nothing was changed")
     assert result.hint.endswith("it reads the facts anew")
 
 
 def test_who_interrupts_after_it_is_told_what_goes_on_and_sees_no_table_of_unknowns(world, run):
     world.interrupts = "after"
     result = run()
-    assert result.why == "interrupted by the operator: node-174 is started again"
+    assert result.why == "by the operator: node-174 is started again"
     assert result.hint == "fleetops probe node-174"
     assert result.reclaimed == ()
 
