@@ -86,7 +86,7 @@ def _must_be_old_enough(situation: Situation, profile: Profile, service: Service
     launcher = service.launcher
     if identity is None or launcher is None:
         return
-    age_s = launcher.age_s(identity.uptime_s)
+    age_s = launcher.age_s(identity)
     if age_s < profile.ready_deadline_s:
         node = situation.node_name
         raise Refused(

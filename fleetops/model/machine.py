@@ -6,17 +6,24 @@ from enum import StrEnum
 from fleetops.model.fact import Key
 
 # USER_HZ, in which /proc counts start times: fixed in the kernel's interface on every platform that has GPUs.
-_TICKS_PER_S = 100
+TICKS_PER_S = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """Which machine answered, and since when it runs. `machine_id` is empty where the host has none."""
+    """Which machine answered, and since when it runs.
+
+    Attributes:
+        machine_id: empty where the host has none.
+        uptime_s: of the machine; of a container with lxcfs since its own start.
+        kernel_uptime_s: since its kernel's boot, which is what processes' start times count from; None where not told.
+    """
 
     hostname: str
     machine_id: str
     boot_id: str
     uptime_s: float
+    kernel_uptime_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +95,10 @@ class Process:
     pss_bytes: int | None = None
     live_threads: tuple[Thread, ...] = ()
 
-    def age_s(self, uptime_s: float) -> float:
-        """Seconds since its start, on a host that has been up for `uptime_s`."""
-        return max(0.0, uptime_s - self.start_ticks / _TICKS_PER_S)
+    def age_s(self, on: Identity) -> float:
+        """Seconds since its start on that machine; in a container the machine's own uptime is no measure of it."""
+        now_s = on.uptime_s if on.kernel_uptime_s is None else on.kernel_uptime_s
+        return max(0.0, now_s - self.start_ticks / TICKS_PER_S)
 
     @property
     def is_zombie(self) -> bool:

@@ -88,7 +88,7 @@ def _age(process: Process, report: Report) -> str:
     identity = report.observation.node_facts.value(IDENTITY) if report.observation else None
     if identity is None:
         return ""
-    return show_duration(process.age_s(identity.uptime_s))
+    return show_duration(process.age_s(identity))
 
 
 def _against_profile(report: Report, service: Service) -> str:

@@ -10,6 +10,9 @@ import pytest
 from deep_files import NODE
 from deep_lab import CGROUPS, PATIENCE_S, deep_lab, why_not
 
+from fleetops.facts import identity
+from fleetops.model.machine import TICKS_PER_S
+
 
 def test_the_nodes_are_inside_the_callers_memory_cgroup(node, deep):
     own = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if ":memory:" in line)
@@ -50,6 +53,15 @@ def test_facts_are_read_over_openssh(node):
     told = node.probe()
     assert [one["host"] for one in told["hosts"]] == [node.name]
     assert {one["check"] for one in told["findings"]} == {"service-absent"}
+
+
+def test_a_processes_age_is_told_though_the_container_is_younger_than_its_kernel(node):
+    """lxcfs's /proc/uptime begins with the container, the start times in /proc with the kernel's boot."""
+    told = dict(line.split(" ", 1) for line in node.sh(identity.SCRIPT).splitlines())
+    uptime_s = float(told["uptime"].split()[0])
+    first = int(node.sh("cat /proc/1/stat").rpartition(")")[2].split()[19])
+    assert int(told["ticks"]) / TICKS_PER_S - uptime_s > 10
+    assert (int(told["ticks"]) - first) / TICKS_PER_S == pytest.approx(uptime_s, abs=3)
 
 
 def test_what_is_missing_is_named(deep, tmp_path):

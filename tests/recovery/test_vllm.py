@@ -38,7 +38,7 @@ def the_service(fleet):
 def age_s(fleet):
     observation = fleet.look(NODE)
     [service] = observation.services
-    return service.launcher.age_s(observation.node_facts.readings["identity"].uptime_s)
+    return service.launcher.age_s(observation.node_facts.readings["identity"])
 
 
 def signal(fleet, name, *processes):
