@@ -138,8 +138,9 @@ class _Columns:
     def of(cls, story: Story, width: int) -> Self:
         """As wide as the widest of each; reasons wrap where the width does not allow that."""
         changes = [change for step in story.steps for change in step.changes]
-        at = _widest(_at(one.at_s) for one in (*story.steps, *changes))
-        took = _widest(_took(one.seconds) for one in (*story.steps, *changes))
+        lines: list[ToldStep | ToldChange] = [*story.steps, *changes]
+        at = _widest(_at(one.at_s) for one in lines)
+        took = _widest(_took(one.seconds) for one in lines)
         host = _widest(safe(one.host) for one in changes)
         outcome = _widest(one.outcome for one in changes)
         room = width - at - took - host - outcome - 14
@@ -225,7 +226,7 @@ def _show_end(output: Output, story: Story) -> None:
     for change in story.open_changes:
         _paragraph(output, _open(change, story), "bold red" if change.outcome == "unknown" else "")
     files = f"{len(story.kept)} file{'s' if len(story.kept) != 1 else ''}"
-    _paragraph(output, f"evidence and journal: {files} in {story.folder}")
+    output.lines(Text(f"  evidence and journal: {files} in {safe(story.folder)}"))
     output.show("")
     output.lines(Text(f"  {safe(typed(story.next))}", style="bold"))
     output.lines(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from fleetops.cli.program import run
 from fleetops.cli.world import World
 
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 RECORDED = Path(__file__).parent / "recorded"
 INVENTORY = """\
 nodes:
@@ -74,12 +76,14 @@ class Runs:
     def of(self, run_id: str) -> Path:
         return self.state / "runs" / run_id
 
-    def call(self, *words: str, columns: int = 100, is_terminal: bool = False) -> Said:
+    def call(
+        self, *words: str, columns: int = 100, is_terminal: bool = False, terminal: str = "dumb"
+    ) -> Said:
         stdout, stderr = Screen(is_terminal=is_terminal), Screen(is_terminal=False)
         environ = {
             "NO_COLOR": "1",
             "COLUMNS": str(columns),
-            "TERM": "dumb",
+            "TERM": terminal,
             "FLEETOPS_STATE": str(self.state),
         }
         world = World(stdin=io.StringIO(), stdout=stdout, stderr=stderr, environ=environ, cwd=self.folder)
@@ -88,9 +92,10 @@ class Runs:
 
     def screen(self, run_id: str, *, columns: int = 100, is_terminal: bool = False) -> str:
         """The story as it is shown, the state folder named alike on every machine."""
-        said = self.call("show", run_id, columns=columns, is_terminal=is_terminal)
+        # A dumb terminal would have 80 columns whatever is said; styles are left out again.
+        said = self.call("show", run_id, columns=columns, is_terminal=is_terminal, terminal="xterm")
         assert (said.code, said.stderr) == (0, "")
-        return said.stdout.replace(str(self.state), "STATE")
+        return _STYLE.sub("", said.stdout).replace(str(self.state), "STATE")
 
     def remove(self, run_id: str) -> None:
         shutil.rmtree(self.of(run_id))

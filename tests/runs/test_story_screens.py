@@ -167,4 +167,6 @@ def test_terminal_escapes_of_a_host_are_not_shown_raw(runs):
     ]
     run_id = runs.made("20261130-205536-node-174-eeeeee", events)
     for is_terminal in (False, True):
-        assert "\x1b" not in runs.screen(run_id, is_terminal=is_terminal)
+        said = runs.call("show", run_id, is_terminal=is_terminal)
+        assert said.code == 0
+        assert "\x1b" not in said.stdout
