@@ -1,4 +1,5 @@
-"""Which machine answers, and since when it runs. In a container `boot_id` is that of its host's kernel.
+"""Which machine answers, and since when it runs. In a container `boot_id` is that of its host's kernel, or LXC's own for
+each start of it (LXC 5.0; measured).
 
 In a container with lxcfs /proc/uptime is the container's own, while processes' start times are the kernel's: how long that
 has been up is read from the start time of the reading shell, which has only just begun.

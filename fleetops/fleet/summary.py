@@ -1,5 +1,7 @@
 """What a node's facts add up to: where its memory is, who holds its GPUs, what is left of its ranks. Pure."""
 
+from dataclasses import replace
+
 from fleetops.checks.support.another import another
 from fleetops.engines import engine
 from fleetops.engines.attribution import attribute
@@ -96,6 +98,7 @@ def memory_use(observation: Observation) -> MemoryUse | None:
         available_bytes=memory.available_bytes,
         shared_bytes=memory.shmem_bytes,
         room_bytes=cgroup.room_bytes if cgroup else None,
+        oom_kills=cgroup.oom_kills if cgroup else 0,
     )
     if table is None:
         return use
@@ -103,14 +106,11 @@ def memory_use(observation: Observation) -> MemoryUse | None:
     idle = _idle_bytes(observation.baseline, memory.total_bytes)
     # PSS and RSS hold the shared memory that is mapped; only what nobody maps comes on top.
     unmapped = max(0, memory.shmem_bytes - _mapped_segment_bytes(facts))
-    return MemoryUse(
-        total_bytes=use.total_bytes,
-        available_bytes=use.available_bytes,
+    return replace(
+        use,
         processes_bytes=in_processes,
-        shared_bytes=use.shared_bytes,
         idle_bytes=idle,
         unexplained_bytes=max(0, use.gone_bytes - in_processes - unmapped - idle),
-        room_bytes=use.room_bytes,
         largest=_largest(table),
     )
 

@@ -43,6 +43,7 @@ class MemoryUse:
         unexplained_bytes: gone, and neither in a process, nor shared memory, nor idle use: what a driver pinned
             or allocated shows up nowhere else (facts/recovery.md, B).
         room_bytes: what the memory cgroup still allows; None where it sets no limit or could not be read.
+        oom_kills: how many processes of that cgroup the kernel's OOM killer has ended since it was made.
         largest: the processes that hold most, largest first.
     """
 
@@ -53,6 +54,7 @@ class MemoryUse:
     idle_bytes: int = 0
     unexplained_bytes: int | None = None
     room_bytes: int | None = None
+    oom_kills: int = 0
     largest: tuple[MemoryHolder, ...] = ()
 
     @property

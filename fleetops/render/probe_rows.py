@@ -125,6 +125,8 @@ def _memory_notes(memory: MemoryUse) -> Iterator[str]:
         yield f"{show_gb(memory.unexplained_bytes)} in no process's RSS (pinned)"
     if memory.shared_bytes >= GB:
         yield f"{show_gb(memory.shared_bytes)} shared memory"
+    if memory.oom_kills:
+        yield f"the OOM killer has ended {_count(memory.oom_kills, 'process')}"
     for holder in memory.largest:
         if holder.size_bytes > notable:
             yield f"{show_gb(holder.size_bytes)} in {_name(holder.process)}"

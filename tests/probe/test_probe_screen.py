@@ -13,7 +13,7 @@ from fleetops.model.finding import Finding, Observation, Severity
 from fleetops.model.fleet import Flag, Guest
 from fleetops.model.gpu import GPUS, Gpus, LostGpu
 from fleetops.model.guest import GUEST, TASKS, GuestState, Task
-from fleetops.model.machine import PROCESSES
+from fleetops.model.machine import CGROUP, PROCESSES, CgroupMemory
 from fleetops.model.report import Report
 from fleetops.render.probe import probe_json, probe_screen
 
@@ -242,3 +242,11 @@ def test_what_keeps_the_service_and_cannot_be_stopped_is_said_so() -> None:
     other = process(801, "python3", "python3", "/root/other.py", ppid=800)
     shown = screen(report(observe(loop, other, launcher(ppid=800), *map(rank, range(8)))))
     assert "it cannot be stopped from here: it runs other things as well" in shown
+
+
+def test_what_the_oom_killer_has_ended_stands_beside_the_memory(
+    wedged: Observation, changed: Changed
+) -> None:
+    counted = CgroupMemory(version=1, limit_bytes=None, current_bytes=0, oom_kills=5)
+    assert "the OOM killer has ended 5 processes" in screen(report(changed(wedged, {CGROUP: counted})))
+    assert "OOM" not in screen(report(wedged))
