@@ -1,6 +1,8 @@
 """The journal: on disk before the change, private, and readable after a crash in the middle of a line."""
 
+import resource
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -73,3 +75,21 @@ def test_the_end_of_a_long_output_is_what_is_kept():
     entry = outcome_entry(Outcome(status=1, stdout="a" * 10_000 + "the end"))
     assert entry["stdout"].endswith("the end")
     assert len(entry["stdout"]) < 5000
+
+
+@pytest.fixture
+def full_disk(journal: Journal) -> Iterator[None]:
+    """The kernel lets no file grow beyond what the journal has now."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    size = (journal.folder / "journal.jsonl").stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_on_a_full_disk_no_further_change_can_be_written_down_and_so_none_is_made(
+    journal: Journal, full_disk
+):
+    with pytest.raises(FleetopsError, match="cannot write the journal .* nothing more is changed"):
+        journal.write("intent", 2.0, argv=["kill"])
+    assert [event["event"] for event in read_events(journal.folder)] == ["begin"]
