@@ -90,6 +90,6 @@ def full_disk(journal: Journal) -> Iterator[None]:
 def test_on_a_full_disk_no_further_change_can_be_written_down_and_so_none_is_made(
     journal: Journal, full_disk
 ):
-    with pytest.raises(FleetopsError, match="cannot write the journal .* nothing more is changed"):
+    with pytest.raises(FleetopsError, match=r"cannot write the journal .* nothing more is changed"):
         journal.write("intent", 2.0, argv=["kill"])
     assert [event["event"] for event in read_events(journal.folder)] == ["begin"]
