@@ -7,7 +7,7 @@ from typing import Any
 from fleetops.inventory import definitions as keys
 from fleetops.inventory.document import Listing, Scalar
 from fleetops.inventory.flags import FlagReading, flag_name, flag_problems
-from fleetops.inventory.patterns import PatternError, match_term, nearest_hosts, select_names
+from fleetops.inventory.patterns import GroupsTooDeep, PatternError, match_term, nearest_hosts, select_names
 from fleetops.inventory.problems import Mark, Problems, did_you_mean
 from fleetops.inventory.record import Field, Reading
 from fleetops.model.nodeset import split_list
@@ -158,7 +158,8 @@ def _group_item(
             match_term(part, names, readings.groups, (group,))
         except PatternError as error:
             # What is wrong inside a nested group is told there, once; here only the reference itself is judged.
-            if not nested or part.removeprefix("!@") not in readings.groups or "itself" in str(error):
+            told_there = nested and part.removeprefix("!").removeprefix("@") in readings.groups
+            if not told_there or "itself" in str(error) or isinstance(error, GroupsTooDeep):
                 problems.add(item.mark, f"{item.path}: {error}", hint=error.hint)
 
 

@@ -20,6 +20,9 @@ from fleetops.model.errors import UsageError
 
 ScalarType = Literal["null", "boolean", "integer", "number", "text"]
 
+LARGEST_BYTES = 4 << 20
+"""What is larger is not read: thousands of hosts take a quarter of it, and YAML is read slowly."""
+
 _CORE_TYPES: tuple[tuple[ScalarType, re.Pattern[str]], ...] = (
     ("null", re.compile(r"(~|null|Null|NULL|)")),
     ("boolean", re.compile(r"(true|True|TRUE|false|False|FALSE)")),
@@ -88,9 +91,12 @@ def read_document(path: Path, problems: Problems) -> Entry | None:
     Raises UsageError where the file cannot be read.
     """
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(LARGEST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    if len(content) > LARGEST_BYTES:
+        raise UsageError(f"{path} is larger than {LARGEST_BYTES >> 20} MiB: is it the right file?")
     return parse_document(content, str(path), problems)
 
 
@@ -192,8 +198,18 @@ class _Converter:
         if isinstance(node, yaml.SequenceNode):
             items = (self.entry(item, f"{path}[{i}]", None) for i, item in enumerate(node.value))
             return Listing(**place, items=tuple(items))
-        quoted = isinstance(node, yaml.ScalarNode) and bool(node.style)
-        return Scalar(**place, text=str(node.value), quoted=quoted)
+        text = self._text(node)
+        if text is None:
+            return Refused(**place)
+        return Scalar(**place, text=text, quoted=isinstance(node, yaml.ScalarNode) and bool(node.style))
+
+    def _text(self, node: yaml.Node) -> str | None:
+        """A scalar's text; a character that JSON would escape as two halves is one. None for half of one alone."""
+        try:
+            return str(node.value).encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            self._problems.add(self._mark(node), "half a character (a surrogate), which has no bytes")
+            return None
 
     def _mapping(self, node: yaml.MappingNode, place: dict[str, Any]) -> Mapping:
         mapping = Mapping(**place)
@@ -222,7 +238,7 @@ class _Converter:
         if not isinstance(node, yaml.ScalarNode):
             self._problems.add(self._mark(node), "a key must be plain text")
             return None
-        return None if node.tag == _REFUSED_TAG else str(node.value)
+        return None if node.tag == _REFUSED_TAG else self._text(node)
 
     def _mark(self, node: yaml.Node) -> Mark:
         return Mark(self._file, node.start_mark.line + 1, node.start_mark.column + 1)

@@ -45,7 +45,7 @@ class PlainValue(AsItIs):
     def _typed(self, entry: Scalar, problems: Problems) -> FlagValue | None:
         if entry.type == "boolean":
             return entry.text.lower() == "true"
-        if entry.type == "integer" and re.fullmatch(r"[-+]?(0|[1-9][0-9]*)", entry.text):
+        if entry.type == "integer" and re.fullmatch(r"[-+]?(0|[1-9][0-9]{0,99})", entry.text):
             return int(entry.text)
         if entry.type == "number" and math.isfinite(
             number := float(entry.text.replace(".inf", "inf").replace(".nan", "nan"))

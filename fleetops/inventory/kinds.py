@@ -164,7 +164,7 @@ class Whole(AsItIs):
     def read(self, entry: Entry, problems: Problems) -> int | None:
         hint = ""
         if isinstance(entry, Scalar):
-            if entry.type == "integer" and re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", entry.text):
+            if entry.type == "integer" and re.fullmatch(r"[+-]?(0|[1-9][0-9]{0,17})", entry.text):
                 number = int(entry.text)
                 if number >= self.minimum and (self.maximum is None or number <= self.maximum):
                     return number

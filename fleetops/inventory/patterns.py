@@ -23,6 +23,7 @@ _PLAIN = re.compile(r"[^*?\[\]]+")
 _NUMBER = re.compile(r"[0-9]+")
 _ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_DEEPEST = 32
 
 
 class PatternError(ValueError):
@@ -31,6 +32,10 @@ class PatternError(ValueError):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class GroupsTooDeep(PatternError):  # noqa: N818 - it says what is wrong
+    """Groups that name groups, and so on, further than anybody can follow."""
 
 
 @dataclass(frozen=True)
@@ -83,18 +88,32 @@ def _refuse_other_kind(patterns: Sequence[str], hosts: Mapping[str, Host], of: O
 
 
 def select_names(
-    patterns: Iterable[str], names: Sequence[str], groups: Groups, within: tuple[str, ...] = ()
+    patterns: Iterable[str],
+    names: Sequence[str],
+    groups: Groups,
+    within: tuple[str, ...] = (),
+    known: dict[str, set[str]] | None = None,
 ) -> set[str]:
-    """The names that the patterns mean. Raises PatternError. `within` names the groups being resolved."""
+    """The names that the patterns mean. Raises PatternError.
+
+    `within` names the groups being resolved, `known` holds those that are: each is resolved once, however often others hold it.
+    """
     terms = _terms(patterns)
-    matched = [(term, match_term(term.text, names, groups, within)) for term in terms]
+    known = {} if known is None else known
+    matched = [(term, match_term(term.text, names, groups, within, known)) for term in terms]
     wanted: set[str] = set().union(*(found for term, found in matched if not term.excludes))
     if all(term.excludes for term in terms):
         wanted = set(names)
     return wanted.difference(*(found for term, found in matched if term.excludes))
 
 
-def match_term(text: str, names: Sequence[str], groups: Groups, within: tuple[str, ...] = ()) -> set[str]:
+def match_term(
+    text: str,
+    names: Sequence[str],
+    groups: Groups,
+    within: tuple[str, ...] = (),
+    known: dict[str, set[str]] | None = None,
+) -> set[str]:
     """The names that one part of a pattern list matches, its `!` apart. Raises PatternError where none does."""
     body = _Term(text).body
     if _FORM.fullmatch(text) is None:
@@ -103,7 +122,7 @@ def match_term(text: str, names: Sequence[str], groups: Groups, within: tuple[st
             "like node-174, node-[170-179], node-*, @rack-a, !node-171",
         )
     if body.startswith("@"):
-        return _match_group(body[1:], names, groups, within)
+        return _match_group(body[1:], names, groups, within, {} if known is None else known)
     found = _match_names(body, names)
     for number in _single_numbers(body):
         if not _match_names(number, names):
@@ -151,7 +170,9 @@ def nearest_hosts(name: str, names: Iterable[str]) -> str:
     return did_you_mean(name, names)
 
 
-def _match_group(name: str, names: Sequence[str], groups: Groups, within: tuple[str, ...]) -> set[str]:
+def _match_group(
+    name: str, names: Sequence[str], groups: Groups, within: tuple[str, ...], known: dict[str, set[str]]
+) -> set[str]:
     if name not in groups:
         raise PatternError(
             f"there is no group {quote('@' + name)}",
@@ -160,7 +181,11 @@ def _match_group(name: str, names: Sequence[str], groups: Groups, within: tuple[
     if name in within:
         chain = " -> ".join(f"@{group}" for group in (*within[within.index(name) :], name))
         raise PatternError(f"the group @{name} contains itself: {chain}")
-    return select_names(groups[name], names, groups, (*within, name))
+    if len(within) > _DEEPEST:
+        raise GroupsTooDeep(f"groups within groups, more than {_DEEPEST} deep")
+    if name not in known:
+        known[name] = select_names(groups[name], names, groups, (*within, name), known)
+    return known[name]
 
 
 def _terms(patterns: Iterable[str]) -> list[_Term]:

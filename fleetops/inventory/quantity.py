@@ -24,6 +24,8 @@ DURATION_PATTERN = r"(?=[0-9])(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9
 _SIZE = re.compile(SIZE_PATTERN)
 _DURATION = re.compile(DURATION_PATTERN)
 _SECONDS = (86_400, 3_600, 60, 1)
+_MOST_BYTES = 10**18
+_MOST_S = 100 * 366 * 86_400
 
 
 def parse_size(text: str) -> int:
@@ -32,6 +34,8 @@ def parse_size(text: str) -> int:
     if match is None:
         raise ValueError("not a size like `40 GB` or `16GiB` (GB is 10^9 bytes, GiB is 2^30)")
     size_bytes = Decimal(match[1]) * _SIZE_UNITS[match[2]]
+    if size_bytes > _MOST_BYTES:
+        raise ValueError("more bytes than any machine has")
     if size_bytes != int(size_bytes):
         raise ValueError("not a whole number of bytes")
     return int(size_bytes)
@@ -42,7 +46,10 @@ def parse_duration(text: str) -> float:
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError("not a duration like `30s`, `15m` or `1h30m` (d, h, m, s, in this order)")
-    return float(sum(Decimal(n) * unit for n, unit in zip(match.groups(), _SECONDS, strict=True) if n))
+    seconds = sum(Decimal(n) * unit for n, unit in zip(match.groups(), _SECONDS, strict=True) if n)
+    if seconds > _MOST_S:
+        raise ValueError("longer than a century")
+    return float(seconds)
 
 
 def show_size(size_bytes: int) -> str:

@@ -8,7 +8,7 @@ LIMIT = 65_536
 """How many names one pattern may stand for; more is taken for a slip of the keyboard."""
 
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-_SPAN = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_SPAN = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _DIGITS = re.compile(r"([0-9]+)")
 
 NameKey = tuple[tuple[int, int, str], ...]
