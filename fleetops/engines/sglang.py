@@ -197,8 +197,8 @@ class Sglang:
         """The pools' gauges by rank, as their labels tell."""
         pools: dict[str, dict[str, int]] = {}
         for sample in samples(text):
-            if sample.name in {_DEVICE_METRIC, _HOST_METRIC} and sample.value >= 0:
-                pools.setdefault(_rank_label(sample.labels), {})[sample.name] = round(sample.value)
+            if sample.name in {_DEVICE_METRIC, _HOST_METRIC} and (count := sample.count) is not None:
+                pools.setdefault(_rank_label(sample.labels), {})[sample.name] = count
         return tuple(
             PoolSizes(rank=rank, device_tokens=pool.get(_DEVICE_METRIC), host_tokens=pool.get(_HOST_METRIC))
             for rank, pool in sorted(pools.items(), key=lambda item: (len(item[0]), item[0]))
@@ -208,8 +208,8 @@ class Sglang:
         """The scheduler's gauges, one set for each data-parallel group."""
         groups: dict[str, dict[str, int]] = {}
         for sample in samples(text):
-            if sample.name in {_RUNNING_METRIC, _WAITING_METRIC} and sample.value >= 0:
-                groups.setdefault(sample.labels.get("dp_rank", ""), {})[sample.name] = round(sample.value)
+            if sample.name in {_RUNNING_METRIC, _WAITING_METRIC} and (count := sample.count) is not None:
+                groups.setdefault(sample.labels.get("dp_rank", ""), {})[sample.name] = count
         running, waiting = (
             [group[name] for group in groups.values() if name in group]
             for name in (_RUNNING_METRIC, _WAITING_METRIC)
@@ -235,7 +235,10 @@ def _is_size(name: str) -> bool:
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
-    answer = json.loads(body)
+    try:
+        answer = json.loads(body)
+    except RecursionError as error:
+        raise ValueError("JSON nested too deeply") from error
     if isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
     if not isinstance(answer, dict):

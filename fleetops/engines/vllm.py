@@ -124,7 +124,7 @@ class Vllm:
     def parse_others(self, text: str) -> Others | None:
         """All engine cores together."""
         running, waiting = (
-            [round(sample.value) for sample in _named(text, name) if sample.value >= 0]
+            [count for sample in _named(text, name) if (count := sample.count) is not None]
             for name in (_RUNNING_METRIC, _WAITING_METRIC)
         )
         return Others(running=sum(running), waiting=sum(waiting)) if running else None

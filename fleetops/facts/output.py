@@ -9,6 +9,9 @@ from fleetops.model.fact import Absent, Unparsable
 NOT_FOUND = 127
 """Exit status of a shell, of `env` and of `timeout` when the program does not exist."""
 
+_ENDED_BY_SIGNAL = range(128 + 1, 128 + 65)
+"""What a shell makes of a program's death."""
+
 SEPARATOR = "\x1f"
 """What the scripts of this folder put in place of a NUL (between arguments) or of a newline inside a name."""
 
@@ -20,7 +23,19 @@ _PROC_LINK = re.compile(r"/proc/(\d+)/(?:task/(\d+)/)?fd/\d+ (.*)", re.DOTALL)
 
 
 def lines(outcome: Outcome) -> list[str]:
-    """Standard output as lines, broken at newlines only. Raises Unparsable for output that was cut at the limit."""
+    """Standard output as lines, broken at newlines only.
+
+    Raises Unparsable for output that was cut: at the limit, within its last line, or by a signal that ended the reading.
+    """
+    found = _lines(outcome)
+    if outcome.status in _ENDED_BY_SIGNAL:
+        raise Unparsable(f"the reading was ended by signal {outcome.status - 128}: what came is incomplete")
+    if outcome.stdout and not outcome.stdout.endswith("\n"):
+        raise Unparsable("the last line breaks off: what came is incomplete")
+    return found
+
+
+def _lines(outcome: Outcome) -> list[str]:
     if outcome.truncated:
         raise Unparsable("more output than is kept: what came is incomplete")
     return outcome.stdout.removesuffix("\n").split("\n") if outcome.stdout else []
@@ -28,7 +43,7 @@ def lines(outcome: Outcome) -> list[str]:
 
 def finished_lines(outcome: Outcome) -> list[str]:
     """The lines before `END`. Raises Unparsable where it is missing: the script did not get to its end."""
-    found = lines(outcome)
+    found = _lines(outcome)
     if not found or found[-1] != END:
         said = outcome.stderr.strip().rpartition("\n")[2]
         raise Unparsable(

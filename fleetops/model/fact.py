@@ -64,6 +64,10 @@ class Absent(LookupError):  # noqa: N818 - it names the gap
     """A parser's word that the thing does not exist on this host (no GPU driver, no such guest)."""
 
 
+# What a parser that trusts its input too far runs into; nested without end, an answer takes the stack with it.
+_BUGS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
+
 @dataclass(frozen=True)
 class Fact(Generic[T]):
     """One readable thing: `parse` takes the command's outcome and gives a value, or raises Unparsable or Absent.
@@ -89,7 +93,7 @@ class Fact(Generic[T]):
             return Missing(Gap.ABSENT, str(error))
         except Unparsable as error:
             return Missing(Gap.UNPARSABLE, str(error), reason=error.reason)
-        except (ValueError, KeyError, IndexError, TypeError) as error:
+        except _BUGS as error:
             return Missing(Gap.UNPARSABLE, str(error) or type(error).__name__)
         return Missing(Gap.TIMED_OUT, f"no answer in {self.command.deadline_s:g} s")
 

@@ -62,7 +62,10 @@ class LogForm:
             return LogReport(progress="starting")
         for milestone in self.milestones:
             if found := milestone.pattern.search(text):
-                return milestone.change(report, found)
+                try:
+                    return milestone.change(report, found)
+                except (ValueError, OverflowError):
+                    continue  # what stands in the place of a number is none
         return self._with_failure(report, text)
 
     def _with_failure(self, report: LogReport, text: str) -> LogReport:

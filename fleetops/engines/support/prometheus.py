@@ -18,6 +18,11 @@ class Sample:
     value: float
     labels: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def count(self) -> int | None:
+        """The value as a number of things; None for NaN, Inf and what is below nothing."""
+        return round(self.value) if 0 <= self.value < float("inf") else None
+
 
 def samples(text: str) -> Iterator[Sample]:
     """Every sample of an exposition; comments, empty lines and lines of another form are passed over."""
