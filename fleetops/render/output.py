@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,6 +16,8 @@ __all__ = ["Output", "safe"]
 
 _PIPED_WIDTH = 160
 _UNDECODABLE = re.compile(r"[\ud800-\udfff]")
+# JSON itself spells out no more than what lies below the blank.
+_ACTED_ON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Output:
@@ -82,8 +84,12 @@ class Output:
                 self.show(line.plain)
 
     def json(self, body: Mapping[str, Any]) -> None:
-        """Print one JSON object. A byte that is no character is spelled out, as it is for a person."""
+        """Print one JSON object. A byte that is no character is spelled out, as it is for a person.
+
+        What a terminal would act on is escaped: the same text to a program, and nothing to a terminal.
+        """
         text = json.dumps(typed_json(body), ensure_ascii=False, default=str)
+        text = _ACTED_ON.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
         self._stdout.write(_UNDECODABLE.sub(lambda byte: "\\" + safe(byte.group()), text) + "\n")
 
     def note(self, text: str) -> None:
@@ -102,9 +108,18 @@ class _Verbatim:
 
 
 class _Console(Console):
-    """Rich's console, which would end the program with status 1 where the reader went away (`| head`)."""
+    """Rich's console; no text that it is given acts on the terminal, whoever forgot to make it `safe`."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Segments whose text is harmless; what moves the cursor is Rich's own, in segments marked as control."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(safe(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
+        """Rich's own would end the program with status 1 where the reader went away (`| head`)."""
         raise BrokenPipeError
 
 
