@@ -20,7 +20,7 @@ _SHOW = "tell one run: seen, planned, done, verified, how it ended, and what to 
 def configure(parser: argparse.ArgumentParser) -> None:
     """How many to list, or which one to tell."""
     parser.add_argument("--limit", type=_count, default=20, metavar="N", help="how many (default 20)")
-    commands = parser.add_subparsers(dest="runs_command", metavar="COMMAND")
+    commands = parser.add_subparsers(dest="runs_command", metavar="[COMMAND]")
     show = commands.add_parser("show", help=_SHOW, description=_SHOW)
     add_shared_options(show)
     show.add_argument("run", metavar="ID", help="the run: its id, or a beginning or an end that no other has")

@@ -36,8 +36,9 @@ class Journal:
             ) from error
 
     def write(self, event: str, at: float, **body: Any) -> None:
-        """Append one event and wait until it is on disk."""
-        line = json.dumps({"at": round(at, 3), "event": event, **body}, ensure_ascii=True, default=str) + "\n"
+        """Append one event, secrets masked, and wait until it is on disk. Lines of an engine's source are no secrets."""
+        told = body if event == "proofs" else masked(body)
+        line = json.dumps({"at": round(at, 3), "event": event, **told}, ensure_ascii=True, default=str) + "\n"
         left = line.encode()
         try:
             while left:

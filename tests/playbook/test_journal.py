@@ -71,6 +71,19 @@ def test_secrets_are_masked_and_standard_input_is_not_kept():
     assert "--api-key" in entry["argv"]
 
 
+def test_a_line_of_a_log_that_tells_how_a_run_ended_loses_its_secrets(journal: Journal):
+    journal.write(
+        "end", 9.0, status="failed", why="died: cannot use --api-key s3cret", hint="HF_TOKEN=s3cret"
+    )
+    assert "s3cret" not in (journal.folder / "journal.jsonl").read_text()
+    assert "cannot use --api-key" in read_events(journal.folder)[-1]["why"]
+
+
+def test_what_was_proven_is_written_as_it_stands_in_the_source(journal: Journal):
+    journal.write("proofs", 9.0, flags={"x": {"text": "self.token_pool = token_pool"}})
+    assert read_events(journal.folder)[-1]["flags"]["x"]["text"] == "self.token_pool = token_pool"
+
+
 def test_the_end_of_a_long_output_is_what_is_kept():
     entry = outcome_entry(Outcome(status=1, stdout="a" * 10_000 + "the end"))
     assert entry["stdout"].endswith("the end")
