@@ -6,11 +6,12 @@ proves nothing, neither does a host that was silent for a while.
 
 from collections.abc import Callable
 
+from fleetops.facts.guest import TOOLS
 from fleetops.model.errors import Refused, StepFailed
 from fleetops.model.fact import Facts, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.gpu import GPUS
-from fleetops.model.guest import GUESTS
+from fleetops.model.guest import GUEST, GUESTS
 from fleetops.model.machine import IDENTITY, MEMORY, Identity
 from fleetops.model.plan import PlannedStep
 from fleetops.model.units import show_gb
@@ -194,7 +195,16 @@ def _to_do(situation: Situation) -> str:
         f"{one.id} ({one.name})" for one in running if one is not own and (not own or one.node == own.node)
     ]
     along = f"; guests {', '.join(others)} go down with it, they are yours to stop first" if others else ""
-    return f"reboot {machine} (on {machine}: systemctl reboot){along}"
+    return f"reboot {machine} (on {machine}: systemctl reboot){along}{_to_start(observation)}"
+
+
+def _to_start(observation: Observation) -> str:
+    """A guest that Proxmox does not start with its host is a person's to start; "" for one that it does."""
+    facts = observation.hypervisor_facts
+    guest = facts.value(GUEST) if facts else None
+    if guest is None or guest.config.get("onboot") == "1":
+        return ""
+    return f"; then {TOOLS[guest.kind]} start {guest.id} on {observation.node.hypervisor}, which does not start it at boot"
 
 
 def _spoken(seconds: float) -> str:

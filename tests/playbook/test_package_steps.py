@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from command_line import clean_environment
 
+from fleetops.model.errors import Refused
+from fleetops.steps import shipped_steps
+from fleetops.steps.support.packages import Steps, StepUnusable
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/examples/step-package"
 PROJECT = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
 BOOK = "summary: x\nsteps:\n  - step: least-uptime\n    options: {least: 1h}\n  - step: keep-evidence\n"
@@ -171,3 +175,29 @@ def test_nothing_of_a_package_is_loaded_by_other_commands(site):
     assert not left.exists()
     site("playbook", "check", site.book(using("ours")))
     assert left.exists()
+
+
+def test_a_defect_in_a_step_is_told_as_its_packages(site, monkeypatch):
+    text = (
+        STEP.replace("NAME", "ours")
+        .replace("EXTRA", "")
+        .replace('run=lambda d, o: "x"', "run=lambda d, o: d.no")
+    )
+    site.install_step("fleetops-defect", "ours", text=text)
+    monkeypatch.syspath_prepend(str(site.site))
+    step = Steps(shipped_steps())["ours"]
+    assert step.plan(None, None).step == "ours"
+    with pytest.raises(StepUnusable) as caught:
+        step.run(object(), step.settle({}))
+    told = "step ours of package fleetops-defect 1.0 has failed in its run: AttributeError: 'object' object has no"
+    assert caught.value.message.startswith(told)
+    assert "(fleetops_defect.py:" in caught.value.message
+
+
+def test_what_a_step_says_itself_stays_its_own_word(site, monkeypatch):
+    text = "from fleetops.model.errors import Refused\n" + STEP.replace("NAME", "ours").replace("EXTRA", "")
+    text += "from dataclasses import replace\ndef no(desk, options): raise Refused('no', guard='g')\nSTEP = replace(STEP, run=no)\n"
+    site.install_step("fleetops-refusing", "ours", text=text)
+    monkeypatch.syspath_prepend(str(site.site))
+    with pytest.raises(Refused, match=r"^no$"):
+        Steps(shipped_steps())["ours"].run(None, None)

@@ -1,10 +1,12 @@
 """`fleetops playbook run` on the lab: a clean restart, and a host that a person reboots."""
 
+import json
 import os
 import select
 import signal
 import time
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +69,9 @@ def test_a_service_with_requests_is_not_stopped_and_an_idle_one_is_restarted(fle
         "playbook", "run", "impatient.yaml", "node-175", "--yes", "--json", "--from", "stop-service"
     )
     assert (cut.status, cut.json["left_out"]) == (0, "--from stop-service: drain left out"), cut.stderr
+    begin = json.loads((Path(cut.json["evidence"]) / "journal.jsonl").read_text().splitlines()[0])
+    assert begin["left_out"] == cut.json["left_out"]
+    assert begin["file"] == cut.json["file"] == str(tmp_path / "impatient.yaml")
     assert fleet.look("node-175").services == ()
 
     serving.serve()

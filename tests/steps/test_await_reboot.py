@@ -32,7 +32,8 @@ def guest(on_node: Any = None, on_host: Any = HOST, **facts: Any) -> Observation
         MEMORY: memory(60, total_bytes=64 * GB),
         **facts.pop("facts", {}),
     }
-    return vm(facts=found, beside={IDENTITY: on_host})
+    started = replace(GUEST_181, config={**GUEST_181.config, "onboot": "1"})
+    return vm(facts=found, beside={IDENTITY: on_host, GUEST: started})
 
 
 BEFORE = guest()
@@ -195,6 +196,10 @@ class TestPlan:
             "reboot pve-02 (on pve-02: systemctl reboot); guests 182 (node-182) go down with it, they are yours to stop"
             " first; within 30 min, proven by a new boot id of pve-02; 10 min more for node-181, its GPUs and its memory"
         )
+
+    def test_a_guest_that_does_not_start_with_its_host_is_the_persons_to_start(self):
+        planned = plan(situation(vm(beside={IDENTITY: HOST})), STEP.settle({}))
+        assert "; then qm start 181 on pve-02, which does not start it at boot;" in planned.detail
 
     @pytest.mark.parametrize(
         ("before", "host"),
