@@ -73,8 +73,9 @@ def pack(story: Story, told: Mapping[str, str], target: Path, known: Iterable[st
 
 
 def _kept(folder: Path, secrets: Sequence[str]) -> Iterator[_Piece]:
-    """What lies in the folder, by name; an older bundle is none of it."""
-    for name in sorted(path.name for path in folder.iterdir() if not path.name.endswith(_SUFFIX)):
+    """What lies in the folder, the smallest first, so that no large log crowds out the journal; older bundles are none of it."""
+    sizes = {path.name: path.lstat().st_size for path in folder.iterdir() if not path.name.endswith(_SUFFIX)}
+    for name in sorted(sizes, key=lambda name: (sizes[name], name)):
         try:
             yield _piece(folder, name, secrets)
         except OSError as error:
@@ -92,7 +93,7 @@ def _piece(folder: Path, name: str, secrets: Sequence[str]) -> _Piece:
     with os.fdopen(file, "rb") as stream:
         stream.seek(cut)
         text = stream.read(_MOST_OF_ONE).decode("utf-8", "surrogateescape")
-    note = f"the last {_MOST_OF_ONE // 2**20} MiB of {found.st_size // 2**20}" if cut else ""
+    note = f"the last {_MOST_OF_ONE // 2**20} of {found.st_size / 2**20:.1f} MiB" if cut else ""
     return _Piece(name, _masked(name, text, secrets), note)
 
 

@@ -155,16 +155,17 @@ def test_no_link_is_followed_and_nothing_else_is_waited_for(runs, healed, tmp_pa
 def test_of_a_large_file_its_end_is_packed_and_all_together_are_bounded(runs, healed, monkeypatch):
     monkeypatch.setattr(bundle, "_MOST_OF_ONE", 2**20)
     monkeypatch.setattr(bundle, "_MOST_OF_ALL", 2**20 + 2**19)
-    (runs.of(healed) / "a.log").write_text("x" * 2**20 + "y" * 2**20)
-    (runs.of(healed) / "b.log").write_text("z" * 2**20)
+    (runs.of(healed) / "a.log").write_text("z" * 3 * 2**20)
+    (runs.of(healed) / "b.log").write_text("x" * 2**20 + "y" * 2**20)
     body = runs.call("show", healed, "--bundle", "--json").json
     inside = unpacked(Path(body["bundle"]["path"]))
-    assert set(inside["a.log"]) == {"y"}
-    assert "b.log" not in inside
+    assert set(inside["b.log"]) == {"y"}
+    assert "a.log" not in inside
+    assert "journal.jsonl" in inside
     assert "engine.log" in inside
     notes = {member["name"]: member["note"] for member in body["bundle"]["members"]}
-    assert notes["a.log"] == "the last 1 MiB of 2"
-    assert notes["b.log"].startswith("left out: the bundle holds")
+    assert notes["b.log"] == "the last 1 of 2.0 MiB"
+    assert notes["a.log"].startswith("left out: the bundle holds")
 
 
 def test_a_file_that_is_there_is_never_overwritten(runs, healed):
