@@ -135,7 +135,7 @@ class DeepNode:
     def heal(self, command: str = "kill") -> Ran:
         """`kill`, or `recover` without a relaunch."""
         more = ["--no-relaunch"] if command == "recover" else []
-        return self.fleetops(command, self.name, "--yes", "--json", *more)
+        return self.fleetops(command, self.name, "--yes", "--json", *more, timeout=280)
 
     def until(self, is_true: Callable[[], object], why: Callable[[], object] = lambda: "") -> None:
         """Poll, which is all that the outside of a process offers."""
