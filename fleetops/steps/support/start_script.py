@@ -4,7 +4,7 @@ from fleetops.steps.support.scripts import START_OF
 
 # What the service does first, as a file in its claim: it says who it is, and becomes the engine. Only this shell reads the
 # service's environment, so a PATH or an LD_PRELOAD meant for it does nothing to any command of ours: once it is read, only
-# what is built into a shell is used, and no variable of ours.
+# what is built into a shell is used, and no variable of ours; who it is, is read before, as it may bring an IFS.
 # $1 claim, $2 log, $3 umask, $4 folder; the rest is the service's argv.
 _BEGIN = (
     START_OF
@@ -15,13 +15,14 @@ echo 500 2>/dev/null > /proc/$$/oom_score_adj
 exec 3< "$1/environment"
 rm -f "$1/inherited" "$1/environment" "$1/begin"
 cd "$4"
+read -r FLEETOPS_LINE < /proc/$$/stat
+set -- "$$ $(start_of "$FLEETOPS_LINE")" "$@"
 while IFS= read -r FLEETOPS_LINE <&3; do export "$FLEETOPS_LINE"; done
 exec 3<&-
-command -v "$5" > /dev/null || { echo "$5: not found"; : > "$1/failed"; exit 127; }
-read -r FLEETOPS_LINE < /proc/$$/stat
-echo "$$ $(start_of "$FLEETOPS_LINE")" > "$1/pid" || exit 1
-umask "$3"
-shift 4
+command -v "$6" > /dev/null || { echo "$6: not found"; : > "$2/failed"; exit 127; }
+echo "$1" > "$2/pid" || exit 1
+umask "$4"
+shift 5
 exec "$@"
 """
 )
