@@ -129,7 +129,17 @@ def _host_users(observation: Observation) -> tuple[DeviceUser, ...]:
 
 PLATFORM = Platform(
     kind="lxc",
-    guards=("identity", "protected", "proxmox-lock", "proxmox-task", "ha", "tenants", "display", "mig", "attempts"),
+    guards=(
+        "identity",
+        "protected",
+        "proxmox-lock",
+        "proxmox-task",
+        "ha",
+        "tenants",
+        "display",
+        "mig",
+        "attempts",
+    ),
     power_guards=(
         *("identity", "protected", "proxmox-lock", "proxmox-task", "ha", "pending"),
         *("tenants", "display", "mig", "attempts"),
