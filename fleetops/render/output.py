@@ -15,7 +15,7 @@ from fleetops.render.typed import typed_json
 __all__ = ["Output", "safe"]
 
 _PIPED_WIDTH = 160
-_UNDECODABLE = re.compile(r"[\ud800-\udfff]")
+_UNDECODABLE = re.compile(r"[\ud800-\udfff]+")
 # JSON itself spells out no more than what lies below the blank.
 _ACTED_ON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -90,7 +90,7 @@ class Output:
         """
         text = json.dumps(typed_json(body), ensure_ascii=False, default=str)
         text = _ACTED_ON.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
-        self._stdout.write(_UNDECODABLE.sub(lambda byte: "\\" + safe(byte.group()), text) + "\n")
+        self._stdout.write(_UNDECODABLE.sub(lambda run: safe(run.group()).replace("\\", "\\\\"), text) + "\n")
 
     def note(self, text: str) -> None:
         """Say something beside the data, on stderr."""

@@ -29,7 +29,7 @@ class Measured:
         return OWN.sub("", self.written)
 
 
-def on_a_terminal(fleetops: CommandLine, *words: str, limit_s: float = 60) -> Measured:
+def on_a_terminal(fleetops: CommandLine, *words: str, limit_s: float = 150) -> Measured:
     """Run it with a terminal as its three streams."""
     began = time.monotonic()
     pid, terminal = pty.fork()
