@@ -28,7 +28,7 @@ def lines(outcome: Outcome) -> list[str]:
     Raises Unparsable for output that was cut: at the limit, within its last line, or by a signal that ended the reading.
     """
     found = _lines(outcome)
-    if outcome.status in _ENDED_BY_SIGNAL:
+    if outcome.status is not None and outcome.status in _ENDED_BY_SIGNAL:
         raise Unparsable(f"the reading was ended by signal {outcome.status - 128}: what came is incomplete")
     if outcome.stdout and not outcome.stdout.endswith("\n"):
         raise Unparsable("the last line breaks off: what came is incomplete")
