@@ -18,6 +18,7 @@ ARGUMENTS = {
     "tasks": (174,),
     "engine_source": ("sglang", ""),
     "model_config": ("/models/example",),
+    "attempts": ("node-174",),
     "ssh_answer": ("127.0.0.1", 22),
 }
 FACTS = [build(name, *ARGUMENTS.get(name, ())) for name in names()]
