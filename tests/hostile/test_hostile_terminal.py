@@ -60,7 +60,7 @@ def test_escapes_in_every_answer_are_made_visible(against, name):
     told = piped(fleetops, *COMMANDS[name], "--json")
     screen = on_a_terminal(fleetops, *COMMANDS[name])
     assert told.status == screen.status
-    assert screen.status in {0, 1, 3}
+    assert screen.status in {0, 1, 3, 5}
     for written in (told.written, screen.without_colours):
         assert_harmless(written)
     assert "PWNED" in screen.without_colours or name not in QUOTES

@@ -4,8 +4,10 @@ import os
 import pty
 import re
 import select
+import subprocess
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from command_line import CommandLine, clean_environment
 
@@ -63,23 +65,29 @@ def _read_all(terminal: int, until: float) -> bytes:
 
 def piped(fleetops: CommandLine, *words: str) -> Measured:
     """Run it with its output in a file, standard error after standard output."""
-    began = time.monotonic()
-    out, err = fleetops.cwd / "said-out", fleetops.cwd / "said-err"
-    pid = os.posix_spawn(
-        fleetops.argv(*words)[0],
-        fleetops.argv(*words),
-        clean_environment(),
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(out), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
-            (os.POSIX_SPAWN_OPEN, 2, str(err), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
-        ],
-    )
-    _, status, usage = os.wait4(pid, 0)
+    return measured(fleetops.argv(*words), fleetops.cwd)
+
+
+def measured(argv: list[str], folder: Path) -> Measured:
+    """Run an argv, its output kept in this folder. Memory is its own at the most, not what it was forked from."""
+    began, most_mib = time.monotonic(), 0.0
+    out, err = folder / "said-out", folder / "said-err"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=clean_environment()
+        )
+        while process.poll() is None:
+            most_mib = max(most_mib, _most_mib(process.pid))
+            time.sleep(0.02)
     written = out.read_bytes() + err.read_bytes()
-    return Measured(
-        os.waitstatus_to_exitcode(status),
-        written.decode("utf-8", "backslashreplace"),
-        time.monotonic() - began,
-        usage.ru_maxrss / 1024,
-    )
+    took_s = time.monotonic() - began
+    return Measured(process.returncode, written.decode("utf-8", "backslashreplace"), took_s, most_mib)
+
+
+def _most_mib(pid: int) -> float:
+    """VmHWM; nothing for one that has ended."""
+    try:
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    except OSError:
+        return 0.0
+    return int(found[1]) / 1024 if found else 0.0
