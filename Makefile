@@ -14,7 +14,7 @@ TOGETHER := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 export FLEETOPS_CACHE ?= $(CURDIR)/.demo
 
-.PHONY: help demo test test-releases test-live recovery-matrix interruptions contention deep-matrix fuzz check format lint types layers docs clean
+.PHONY: help demo test test-long test-releases test-live recovery-matrix interruptions contention deep-matrix fuzz check format lint types layers docs clean
 
 help: ## what can be made
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ demo: $(VENV)/installed ## break a small fleet as in the incident, and heal it
 
 test: $(VENV)/installed-dev ## the whole test suite
 	$(BIN)/pytest $(TOGETHER)
+
+test-long: $(VENV)/installed-dev ## the suite with those of its tests that wait for minutes (half an hour)
+	$(BIN)/pytest $(TOGETHER) -m "(long or not long) and not live and not matrix and not releases"
 
 test-releases: $(VENV)/installed-dev ## every engine release there is, and the page about them (needs the network)
 	$(BIN)/python tools/releases.py

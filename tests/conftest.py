@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from command_line import CommandLine
 from fresh_lab import fresh_lab
+from left_out import leave_out
 
 from fleetops.lab.api import Lab
 
@@ -15,6 +16,11 @@ from fleetops.lab.api import Lab
 def pytest_configure() -> None:
     """The engine's source that the labs show is kept in the working tree, not in the cache of whoever runs the tests."""
     os.environ.setdefault("FLEETOPS_CACHE", str(Path(__file__).resolve().parents[1] / ".demo"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes more than its share of every run is left to `make test-long`."""
+    leave_out(config, items, "long")
 
 
 @pytest.fixture(scope="session")

@@ -101,7 +101,8 @@ def _finish(
             _send_exit_signal(channel, -status)
     for output in outputs:
         output.join()
-    channel.close()
+    with contextlib.suppress(OSError, EOFError, paramiko.SSHException):  # the client may have gone
+        channel.close()
 
 
 def _feed(channel: paramiko.Channel, descriptor: int, close: Callable[[], None]) -> None:

@@ -114,6 +114,7 @@ def test_a_launch_and_all_that_looks_at_it_afterwards_show_no_secret(planted, wa
         assert not [title for title in titles if secret in title]
 
 
+@pytest.mark.long
 def test_a_launch_that_dies_shows_no_secret(planted):
     fleetops, state = planted
     profiles = fleetops.inventory / "profiles.yaml"

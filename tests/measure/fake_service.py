@@ -34,22 +34,22 @@ class FakeService:
     lock: threading.Lock = field(default_factory=threading.Lock)
     under_way: int = 0
 
-    @contextmanager
-    def counted(self, body: dict[str, Any], headers: dict[str, str]) -> Iterator[None]:
+    def begun(self, body: dict[str, Any], headers: dict[str, str]) -> None:
         with self.lock:
             self.asked.append(body)
             self.headers.append(headers)
             self.under_way += 1
             self.most = max(self.most, self.under_way)
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.under_way -= 1
+
+    def ended(self) -> None:
+        """Before its client can know: it asks for the next one at once."""
+        with self.lock:
+            self.under_way -= 1
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    is_under_way = False
 
     @property
     def service(self) -> FakeService:
@@ -65,8 +65,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with self.service.counted(body, dict(self.headers)):
+        self.service.begun(body, dict(self.headers))
+        self.is_under_way = True
+        try:
             self.service.answer(self, body)
+        finally:
+            self.ended()
+
+    def ended(self) -> None:
+        if self.is_under_way:
+            self.is_under_way = False
+            self.service.ended()
 
     def say(self, body: bytes, kind: str, status: int = 200) -> None:
         self.send_response(status)
@@ -88,9 +97,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def event(self, body: object) -> None:
+        if body == "[DONE]":
+            self.ended()
         self.chunk(f"data: {body if isinstance(body, str) else json.dumps(body)}\n\n".encode())
 
     def end(self) -> None:
+        self.ended()
         self.chunk(b"")
 
     def hang_up(self) -> None:

@@ -57,6 +57,7 @@ def test_ctrl_c_ends_with_a_journal_that_says_so_and_the_lock_given_back(fleet):
     assert fleet.fleetops("recover", "node-174", "--yes", "--no-relaunch").status == 0
 
 
+@pytest.mark.long
 def test_two_recoveries_of_one_node_at_the_same_time_do_not_meet(fleet):
     fleet.break_node("per-rank-trap")
     both = [fleet.fleetops.start("recover", "node-174", "--yes", "--no-relaunch") for _ in range(2)]

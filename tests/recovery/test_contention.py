@@ -21,6 +21,7 @@ def test_of_two_operators_exactly_one_acts(lab, tmp_path, contest):
             assert fight(lab.folder, lab.inventory, contest, both).faults == []
 
 
+@pytest.mark.long
 def test_a_controller_that_sleeps_past_its_lease_changes_nothing_when_it_wakes(fleet):
     fleet.break_node("zombies", "node-175")
     asleep = fleet.fleetops.start("kill", "node-175", "--yes")

@@ -22,9 +22,17 @@ def bench(lab, tmp_path) -> Bench:
             Scenario("bare", "gpu-memory-held"), "fleetops-reset-gpus on its way", id="during a reset"
         ),
         pytest.param(
-            Scenario("vm", "no-banner", restarts=True), "fleetops-submit made", id="the guest stopped"
+            Scenario("vm", "no-banner", restarts=True),
+            "fleetops-submit made",
+            id="the guest stopped",
+            marks=pytest.mark.long,
         ),
-        pytest.param(Scenario("lxc", "zombies"), "fleetops-start made", id="the service started"),
+        pytest.param(
+            Scenario("lxc", "zombies"),
+            "fleetops-start made",
+            id="the service started",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_the_next_recovery_ends_as_an_undisturbed_one(bench, tmp_path, scenario, point):

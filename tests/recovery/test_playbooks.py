@@ -54,6 +54,7 @@ def serving(fleet):
     node.clear()
 
 
+@pytest.mark.long
 def test_a_service_with_requests_is_not_stopped_and_an_idle_one_is_restarted(fleet, serving, tmp_path):
     [before] = fleet.look("node-175").services
     (tmp_path / "impatient.yaml").write_text(IMPATIENT)
