@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleetops.cli._operate import add_change_options, operate, profile_named, the_node
+from fleetops.cli._options import add_shared_options
 from fleetops.cli.world import World
 from fleetops.model.errors import UsageError
 from fleetops.model.exit import Exit
@@ -25,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="playbook_command", metavar="COMMAND", required=True)
     for name, summary in (("list", _LIST), ("check", _CHECK), ("run", _RUN)):
         command = commands.add_parser(name, help=summary, description=summary)
-        _add_shared_options(command)
+        add_shared_options(command)
         if name == "check":
             command.add_argument(
                 "playbook",
@@ -47,23 +48,6 @@ def _configure_run(command: argparse.ArgumentParser) -> None:
     part.add_argument("--from", metavar="STEP", help="begin with this step; its guards hold all the same")
     part.add_argument("--only", metavar="STEP", help="only this step; its guards hold all the same")
     add_change_options(command)
-
-
-def _add_shared_options(command: argparse.ArgumentParser) -> None:
-    """The options of every command, so that they may stand after `playbook run` as well as before `run`."""
-    where = command.add_mutually_exclusive_group()
-    where.add_argument(
-        "--inventory",
-        metavar="PATH",
-        default=argparse.SUPPRESS,
-        help="the inventory: a folder, or a fleet.yaml",
-    )
-    where.add_argument(
-        "--lab", action="store_true", default=argparse.SUPPRESS, help="use the embedded lab's inventory"
-    )
-    command.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object"
-    )
 
 
 def execute(args: argparse.Namespace, world: World) -> Exit:
