@@ -64,15 +64,14 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
 
 def _show(args: argparse.Namespace, world: World) -> Exit:
     from fleetops.inventory.secrets import known_secrets
-    from fleetops.playbook.find_run import find_run, went_on
+    from fleetops.playbook.find_run import find_run
     from fleetops.playbook.story import tell_story
     from fleetops.render.runs import run_json
     from fleetops.render.story import show_story
 
     inventory = world.inventory(args)
     state, known = world.state(inventory), known_secrets(inventory)
-    run = find_run(state, args.run)
-    later, output = went_on(state, run.run_id), world.output(args)
+    (run, later), output = find_run(state, args.run), world.output(args)
     story = tell_story(state / "runs" / run.run_id, run, known, later)
     if args.bundle is not None:
         _bundle(args, world, output, story, known)

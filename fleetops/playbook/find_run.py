@@ -13,13 +13,21 @@ _MOST_NAMED = 8
 _NEAREST = 3
 
 
-def find_run(state: Path, given: str) -> RunSummary:
-    """The one run that `given` names. Raises UsageError, which names those that it may mean."""
+def find_run(state: Path, given: str) -> tuple[RunSummary, str]:
+    """The one run that `given` names, and the id of the newest run that went on from it ("" where none did).
+
+    Raises UsageError, which names those that it may mean.
+    """
     runs = list_runs(state)
     if not runs:
         raise UsageError(
             f"no run {given!r}: nothing was done from here yet", hint=f"journals lie in {state}/runs"
         )
+    found = _the_one(runs, given)
+    return found, next((run.run_id for run in runs if run.continues == found.run_id), "")
+
+
+def _the_one(runs: Sequence[RunSummary], given: str) -> RunSummary:
     exact = [run for run in runs if run.run_id == given]
     found = exact or [run for run in runs if given and _meets(run.run_id, given)]
     if len(found) == 1:
@@ -32,11 +40,6 @@ def find_run(state: Path, given: str) -> RunSummary:
     raise UsageError(
         f"there is no run {given!r}; the nearest:\n{_listed(_nearest(given, runs))}", hint="fleetops runs"
     )
-
-
-def went_on(state: Path, run_id: str) -> str:
-    """The id of the newest run that went on from this one; "" where none did."""
-    return next((run.run_id for run in list_runs(state) if run.continues == run_id), "")
 
 
 def _meets(run_id: str, given: str) -> bool:

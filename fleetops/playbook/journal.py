@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from fleetops.model.secrets import mask_argv, mask_text, masked
 from fleetops.playbook.lock import Owner
 
 _KEPT_OUTPUT = 4000
-_CUT_OFF, _TAKEN_OVER = "unfinished", "taken-over"
+CUT_OFF, _TAKEN_OVER = "unfinished", "taken-over"
 
 
 class Journal:
@@ -133,7 +133,7 @@ def _taken_over(runs: list[RunSummary]) -> list[RunSummary]:
 
 
 def _gone_on_from(run: RunSummary, by: RunSummary | None) -> RunSummary:
-    if by is None or run.status not in {_CUT_OFF, "interrupted"}:
+    if by is None or run.status not in {CUT_OFF, "interrupted"}:
         return run
     why = f"run {by.run_id} went on from it: {by.status}"
     return replace(run, status=_TAKEN_OVER if by.status == "done" else run.status, why=why)
@@ -160,13 +160,17 @@ def summarise(folder: Path) -> RunSummary | None:
 
     Of one that was cut off, status `unfinished`, nobody has gone on from it as far as this journal alone can tell.
     """
-    events = read_events(folder)
+    return summary_of(folder.name, read_events(folder))
+
+
+def summary_of(run_id: str, events: Sequence[Mapping[str, Any]]) -> RunSummary | None:
+    """The same, of events that have been read."""
     if not events:
         return None
     begin, last = events[0], events[-1]
     status, why = _ending(begin, last)
     return RunSummary(
-        run_id=folder.name,
+        run_id=run_id,
         playbook=begin.get("playbook", "?"),
         node=begin.get("node", "?"),
         started_at=begin["at"],
@@ -189,5 +193,9 @@ def _ending(begin: Mapping[str, Any], last: Mapping[str, Any]) -> tuple[str, str
         owner = None
     if owner and owner.is_here and not owner.is_gone:
         return "running", f"pid {owner.pid}"
-    where = f"{last['event']} of {last['step']}" if "step" in last else str(last["event"])
-    return _CUT_OFF, f"cut off after it wrote down: {where}; run it again, it reads the facts anew"
+    return CUT_OFF, f"cut off after it wrote down: {named(last)}; run it again, it reads the facts anew"
+
+
+def named(event: Mapping[str, Any]) -> str:
+    """An event by its own name, and its step's."""
+    return f"{event['event']} of {event['step']}" if "step" in event else str(event["event"])

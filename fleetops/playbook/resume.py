@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from fleetops.model.interrupted import Interrupted
-from fleetops.playbook.journal import read_events, summarise
+from fleetops.playbook.journal import CUT_OFF, named, read_events, summary_of
 from fleetops.playbook.lock import Owner
 
+Event = Mapping[str, Any]
 _STAMP, _CHANCE = "YYYYMMDD-HHMMSS-", "-abcdef"
-_CUT_OFF, _BY_OPERATOR = "unfinished", "interrupted"
+_BY_OPERATOR = "interrupted"
 
 
 def node_of(run_id: str) -> str:
@@ -23,18 +24,20 @@ def interrupted_in(state: Path, node: str) -> Interrupted | None:
     A later run that was refused before it changed anything has ended nothing.
     """
     chain: list[str] = []
-    found: tuple[Path, str] | None = None
+    found: tuple[str, str, Sequence[Event]] | None = None
     for folder in sorted((state / "runs").glob(f"*-{node}-*"), reverse=True):
-        summary = summarise(folder) if (folder / "journal.jsonl").exists() else None
-        if summary is None or summary.node != node or (chain and folder.name not in chain):
+        if (chain and folder.name not in chain) or not (folder / "journal.jsonl").exists():
             continue
         events = read_events(folder)
+        summary = summary_of(folder.name, events)
+        if summary is None or summary.node != node:
+            continue
         changed = any(event["event"] == "intent" for event in events)
         if not chain and summary.status == "refused" and not changed:
             continue
-        if not chain and not (summary.status == _CUT_OFF or (summary.status == _BY_OPERATOR and changed)):
+        if not chain and not (summary.status == CUT_OFF or (summary.status == _BY_OPERATOR and changed)):
             return None
-        found = found or (folder, summary.status)
+        found = found or (folder.name, summary.status, events)
         chain += [one for one in (folder.name, events[0].get("continues", "")) if one and one not in chain]
     return _told(*found, tuple(chain)) if found else None
 
@@ -49,23 +52,21 @@ def interrupted_by(holder: Owner, now: float, since_s: float) -> Interrupted:
     )
 
 
-def _told(folder: Path, status: str, chain: tuple[str, ...]) -> Interrupted:
-    events = read_events(folder)
+def _told(run_id: str, status: str, events: Sequence[Event], chain: tuple[str, ...]) -> Interrupted:
     last = events[-1]
-    where = f"{last['event']} of {last['step']}" if "step" in last else str(last["event"])
-    cut_off = f"its controller ended; last written down: {where}"
+    cut_off = f"its controller ended; last written down: {named(last)}"
     return Interrupted(
-        run_id=folder.name,
+        run_id=run_id,
         playbook=events[0].get("playbook", ""),
         at=last["at"],
-        how=cut_off if status == _CUT_OFF else "interrupted by the operator",
+        how=cut_off if status == CUT_OFF else "interrupted by the operator",
         chain=chain,
         unknown=_without_outcome(events),
         launched_at=_launched_at(events),
     )
 
 
-def _without_outcome(events: Sequence[Mapping[str, Any]]) -> str:
+def _without_outcome(events: Sequence[Event]) -> str:
     """The last change, where no outcome was written down after it."""
     changes = [event for event in events if event["event"] in {"intent", "outcome"}]
     if not changes or changes[-1]["event"] == "outcome":
@@ -74,7 +75,7 @@ def _without_outcome(events: Sequence[Mapping[str, Any]]) -> str:
     return f"{one.get('step', 'a step')} on {one.get('host', '?')}: {one.get('why', 'a change')}"
 
 
-def _launched_at(events: Sequence[Mapping[str, Any]]) -> float | None:
+def _launched_at(events: Sequence[Event]) -> float | None:
     starts = [
         event["at"] for event in events if event["event"] == "intent" and event.get("step") == "start-service"
     ]
