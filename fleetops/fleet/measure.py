@@ -13,12 +13,10 @@ from fleetops.model.exit import Exit
 from fleetops.model.fleet import Node, Profile
 from fleetops.model.load import Others, Target
 from fleetops.model.measure import Measurement
-from fleetops.ssh.http import whole
 from fleetops.steps.support.asking import Asking, BadStatus, OverSession
-from fleetops.steps.support.serving import key_of
+from fleetops.steps.support.serving import key_of, others_served
 
 _METRICS_S = 5.0
-_OK = 200
 _WANTS_KEY = {401, 403}
 
 
@@ -124,15 +122,10 @@ def _model(asking: Asking, node: str, port: int, seen: Sequence[int]) -> str:
 
 def _others(asking: Asking, name: str) -> Others | None:
     """Who else is served; None where the metrics are off, or do not say."""
-    of = engine(name)
     try:
-        with asking.open(
-            "GET", of.metrics_path, None, headers=asking.headers, deadline_s=_METRICS_S
-        ) as answer:
-            got = whole(answer)
+        return others_served(asking, engine(name), deadline_s=_METRICS_S)[1]
     except (OSError, FleetopsError):
         return None
-    return of.parse_others(got.body.decode("utf-8", "replace")) if got.status == _OK else None
 
 
 def exit_code(found: Measurement) -> Exit:

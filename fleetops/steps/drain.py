@@ -13,14 +13,12 @@ from fleetops.model.errors import Refused, StepFailed, Unreachable
 from fleetops.model.fleet import Profile
 from fleetops.model.load import Others
 from fleetops.model.plan import PlannedStep
-from fleetops.ssh.http import whole
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Step
-from fleetops.steps.support.serving import NoGeneration, asking, generate
+from fleetops.steps.support.serving import OK, NoGeneration, asking, generate, others_served
 
 _POLL_S = 2.0
 _METRICS_S = 10.0
 _GENERATION_S = 30.0
-_OK = 200
 
 
 def plan(situation: Situation, options: Options) -> PlannedStep:
@@ -123,16 +121,12 @@ def _requests(desk: Desk, service: Service) -> Others | str:
     of = engine(service.engine)
     to_ask = asking(desk, _profile(desk.situation, service))
     try:
-        with to_ask.open(
-            "GET", of.metrics_path, None, headers=to_ask.headers, deadline_s=_METRICS_S
-        ) as answer:
-            got = whole(answer)
+        status, seen = others_served(to_ask, of, deadline_s=_METRICS_S)
     except (OSError, Unreachable) as error:
         return f"{of.metrics_path}: {to_ask.masked(str(error) or type(error).__name__)}"
-    seen = of.parse_others(got.body.decode("utf-8", "replace")) if got.status == _OK else None
     if seen is None:
         node = desk.situation.node_name
-        said = "does not tell its requests" if got.status == _OK else f"answers {got.status}"
+        said = "does not tell its requests" if status == OK else f"answers {status}"
         raise Refused(
             f"whether requests run on {node} cannot be told: {of.metrics_path} {said}",
             guard="metrics",

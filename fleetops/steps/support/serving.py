@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from fleetops.engines import Engine
 from fleetops.engines.support import openai
 from fleetops.model.fleet import Profile
+from fleetops.model.load import Others
 from fleetops.model.session import Streaming
 from fleetops.ssh.http import whole
 from fleetops.steps.support.asking import Asking, BadStatus
@@ -14,7 +15,7 @@ from fleetops.steps.support.base import Desk
 _PROMPT = "Count upwards, in words, separated by commas: one, two,"
 # What a server says whose queue is full: it lives.
 _BUSY = {429, 503}
-_OK = 200
+OK = 200
 
 
 class NoGeneration(Exception):  # noqa: N818 - what the service did, not what went wrong here
@@ -48,6 +49,14 @@ def key_of(profile: Profile | None) -> str:
     return flag.value if flag and isinstance(flag.value, str) else ""
 
 
+def others_served(service: Asking, of: Engine, *, deadline_s: float) -> tuple[int, Others | None]:
+    """The status that the service's metrics answer with, and whom it serves by them. Raises OSError, Unreachable."""
+    with service.open("GET", of.metrics_path, None, headers=service.headers, deadline_s=deadline_s) as answer:
+        got = whole(answer)
+    seen = of.parse_others(got.body.decode("utf-8", "replace")) if got.status == OK else None
+    return got.status, seen
+
+
 def generate(service: Asking, of: Engine, tokens: int, *, deadline_s: float) -> int:
     """Tokens of one real generation. Raises NoGeneration, or Unreachable, which says nothing about the service."""
     try:
@@ -55,7 +64,7 @@ def generate(service: Asking, of: Engine, tokens: int, *, deadline_s: float) -> 
         method, path, body = of.generate(_PROMPT, tokens, model)
         with service.open(method, path, body, headers=service.headers, deadline_s=deadline_s) as answer:
             got = whole(answer)
-        if got.status == _OK:
+        if got.status == OK:
             count = of.parse_generation(got.body).tokens
             if count > 0:
                 return count
