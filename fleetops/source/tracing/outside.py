@@ -90,12 +90,12 @@ class Outside(Constructing):
             self.machine.allocations.append(self.machine.met(taken, step, frame, TRACKS if tracks else ""))
             if taken.site and not (tracks and taken.counts_rows):
                 self.machine.allocated.add((taken.site, taken.site.path))
-                self._by_whom(frame, node, taken)
+                self._by_whom(frame, node, taken, numbers=numbers)
 
-    def _by_whom(self, frame: Frame, node: ast.Call, taken: Amount) -> None:
+    def _by_whom(self, frame: Frame, node: ast.Call, taken: Amount, *, numbers: bool) -> None:
         """Notes the functions that allocate for whoever made the amount: called again, they allocate again."""
         machine, site = self.machine, taken.site
-        if site is None or taken.capped or (taken.of_requests and _numbers_things(node)):
+        if site is None or taken.capped or (taken.of_requests and numbers):
             return
         between = machine.stack[site.depth :]
         for function in between:

@@ -23,7 +23,7 @@ _BYTES = re.compile(r"bytes|uint8|mmap|bytearray|ftruncate|nbytes", re.IGNORECAS
 def unit_of(amount: Amount, allocation: str) -> tuple[Unit, str]:
     """The unit, and why there is none. `allocation`: the text of what allocates (or bounds) it."""
     if amount.site and amount.site.multiplies and not amount.site.moved:
-        return ("fraction" if amount.complement or amount.site.memory else "ratio"), ""
+        return ("fraction" if amount.is_of_memory else "ratio"), ""
     if amount.moved:
         return "unknown", f"{amount.moved[0]} changes it before it is converted"
     factor = amount.coefficient

@@ -21,6 +21,19 @@ _LATE_S = 30.0
 _TIMED_OUT = 124
 ABSENT, RUNNING = "absent", "running"
 
+# `lives CLAIM`: the process that works on it still runs. A zombie has ended: who should reap it may be slow.
+_LIVES = (
+    START_OF
+    + r"""
+lives() {
+    read -r pid ticks 2>/dev/null < "$1/pid" || return
+    stat=$(cat "/proc/$pid/stat" 2>/dev/null) || return
+    case ${stat##*) } in [ZX]*) return 1 ;; esac
+    [ "$(start_of "$stat")" = "$ticks" ]
+}
+"""
+)
+
 _WORK = (
     START_OF
     + r"""
@@ -56,16 +69,11 @@ while [ ! -s "$claim/pid" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); slee
 # $1 claim. First line `absent` where nothing was submitted, `ended STATUS`, `running`, or `lost`: its process is gone and left no status (the host was restarted,
 # or somebody ended it). Then what it printed.
 _WATCH = (
-    START_OF
+    _LIVES
     + r"""
 state=lost
 [ -d "$1" ] || state=absent
-if read -r pid ticks 2>/dev/null < "$1/pid"; then
-    stat=$(cat "/proc/$pid/stat" 2>/dev/null)
-    # A zombie has ended: who should reap it may be slow.
-    case ${stat##*) } in [ZX]*) stat= ;; esac
-    if [ "$(start_of "$stat")" = "$ticks" ]; then state=running; fi
-fi
+if lives "$1"; then state=running; fi
 if read -r status 2>/dev/null < "$1/status"; then state="ended $status"; fi
 echo "$state"
 if [ -e "$1/stderr" ]; then tail -c 65536 "$1/stderr" >&2; fi
@@ -74,13 +82,11 @@ if [ -e "$1/stdout" ]; then tail -c 65536 "$1/stdout"; fi
 )
 
 UNDER_WAY = (
-    START_OF
+    _LIVES
     + r"""
 for file in "$1/$2"/*/pid; do
-    read -r pid ticks 2>/dev/null < "$file" || continue
-    stat=$(cat "/proc/$pid/stat" 2>/dev/null) || continue
-    case ${stat##*) } in [ZX]*) continue ;; esac
-    if [ "$(start_of "$stat")" = "$ticks" ]; then file=${file%/pid}; echo "${file##*/}"; fi
+    claim=${file%/pid}
+    if lives "$claim"; then echo "${claim##*/}"; fi
 done
 """
 )
@@ -88,19 +94,15 @@ done
 
 # $1 folder of all runs; the rest are runs. One line a claim: RUN, NAME, how it stands, its note; separated by tabs.
 _CLAIMS = (
-    START_OF
+    _LIVES
     + r"""
 folder=$1; shift
 for run in "$@"; do
     for claim in "$folder/$run"/*/; do
         claim=${claim%/}
         [ -d "$claim" ] || continue
-        state=lost note= stat=
-        if read -r pid ticks 2>/dev/null < "$claim/pid"; then
-            stat=$(cat "/proc/$pid/stat" 2>/dev/null)
-            case ${stat##*) } in [ZX]*) stat= ;; esac
-            if [ "$(start_of "$stat")" = "$ticks" ]; then state=running; fi
-        fi
+        state=lost note=
+        if lives "$claim"; then state=running; fi
         if read -r status 2>/dev/null < "$claim/status"; then state="ended $status"; fi
         read -r note 2>/dev/null < "$claim/note"
         printf '%s\t%s\t%s\t%s\n' "$run" "${claim##*/}" "$state" "$note"
