@@ -5,12 +5,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from deep_files import NODE
+from deep_cells import Cell, table, title
+from deep_files import NODE, VM
 from deep_lab import DeepLab, deep_lab, why_not
 from deep_node import DeepCommandLine, DeepNode
 from left_out import leave_out
 
 LIMIT_BYTES = 512 << 20
+CELLS = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -18,22 +20,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     leave_out(config, items, "matrix")
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What will be run of the matrix."""
+    own = [item for item in session.items if item.path.is_relative_to(Path(__file__).parent)]
+    cells = [item for item in own if "cell" in getattr(item, "fixturenames", ())]
+    session.config.stash[CELLS] = {item.nodeid: title(item.name) for item in cells}
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """With the long cells: what came of each, a line for a cell."""
-    if "matrix" not in config.option.markexpr:
+    """With the long cells: what came of each, those that failed or were skipped included."""
+    if "matrix" not in config.option.markexpr or not config.stash.get(CELLS, {}):
         return
-    reports = [one for one in terminalreporter.stats.get("passed", []) if one.when == "call"]
-    cells = [(one, told) for one in reports for name, told in one.user_properties if name == "deep cell"]
-    if cells:
-        terminalreporter.section("the deep lab's cells")
-    for report, told in cells:
-        terminalreporter.write_line(f"{report.head_line.removeprefix('test_').replace('_', ' ')}: {told}")
+    kinds = terminalreporter.stats.values()
+    reports = [one for kind in kinds for one in kind if isinstance(one, pytest.TestReport)]
+    terminalreporter.section("the deep lab's matrix")
+    for line in table(config.stash[CELLS], reports):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture
-def cell(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
-    """Say what came of the test's cell of the matrix."""
-    return lambda told: record_property("deep cell", told)
+def cell(record_property: Callable[[str, object], None]) -> Cell:
+    """Tells what came of the test's cell of the matrix."""
+    return Cell(record_property)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +55,18 @@ def deep() -> Iterator[DeepLab]:
 
 @pytest.fixture
 def node(deep: DeepLab, tmp_path: Path) -> DeepNode:
-    """node-174 with nothing on it, up, with a memory limit of 512 MiB."""
+    """node-174, a container, with nothing on it, up, with a memory limit of 512 MiB."""
     deep.on_host("rm", "-rf", "/run/deep/held", "/run/deep/resets", "/run/fleetops")
     deep.fresh(NODE, LIMIT_BYTES)
     return DeepNode(deep, DeepCommandLine(deep.inventory, tmp_path))
+
+
+@pytest.fixture
+def vm(deep: DeepLab, tmp_path: Path) -> Iterator[DeepNode]:
+    """node-181, which stands for a VM, the same; off again afterwards."""
+    own = f"/run/deep/{VM}"
+    deep.on_host("rm", "-rf", f"{own}/held", f"{own}/resets", "/run/fleetops")
+    deep.fresh(VM, LIMIT_BYTES)
+    yield DeepNode(deep, DeepCommandLine(deep.inventory, tmp_path), VM)
+    deep.on_host("lxc-unfreeze", "-n", str(VM), check=False)
+    deep.on_host("qm", "stop", str(VM))

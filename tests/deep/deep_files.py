@@ -12,21 +12,14 @@ from fleetops.lab.tools.smi_xml import report
 HERE = Path(__file__).parent
 HOST_NAME = "pve-01"
 NODE, NEIGHBOUR = 174, 175
-GUESTS = (NODE, NEIGHBOUR)
+VM = 181
+KINDS = {NODE: "lxc", NEIGHBOUR: "lxc", VM: "vm"}
+GUESTS = tuple(KINDS)
+_SERVE = (NODE, VM)
 _SERVES = "    gpus: 2\n    engine: sglang\n    profile: deep\n"
-GPUS = tuple(
-    Gpu(
-        minor=minor,
-        uuid=f"GPU-5e0c1a2b-0000-4000-8000-{minor:012d}",
-        bdf=f"00000000:{bus}:00.0",
-        name="NVIDIA H100 NVL",
-        total_mib=95830,
-        reserved_mib=610,
-        idle_mib=0,
-    )
-    for minor, bus in enumerate(("1A", "1B"))
-)
 HELD_MIB = 90_000
+# The VM's two, as its host has them; the guest counts them 06:10.0 and 06:11.0.
+PASSED_THROUGH = ("0000:41:00.0", "0000:42:00.0")
 
 _SSHD = """\
 HostKey /etc/ssh/deep_host_key
@@ -73,8 +66,8 @@ def write_inventory(folder: Path) -> None:
     keys = folder / "keys"
     guests = "".join(
         f"  node-{each}:\n    address: 10.99.0.{each}\n    user: root\n    machine-id: {machine_id(f'node-{each}')}\n"
-        f"    hypervisor: {HOST_NAME}\n    guest: {{kind: lxc, id: {each}}}\n{_SERVES if each == NODE else ''}"
-        for each in GUESTS
+        f"    hypervisor: {HOST_NAME}\n    guest: {{kind: {kind}, id: {each}}}\n{_SERVES if each in _SERVE else ''}"
+        for each, kind in KINDS.items()
     )
     (inventory / "fleet.yaml").write_text(
         f"settings:\n  ssh-config: {keys / 'config'}\n  known-hosts: {keys / 'known_hosts'}\n  state: {folder / 'state'}\n"
@@ -88,26 +81,52 @@ def write_inventory(folder: Path) -> None:
 
 
 def write_host(folder: Path) -> None:
-    """What lies over the host's root: its tools, its guests' configurations, the driver's two reports."""
+    """What lies over the host's root: its tools, its guests' configurations, the drivers' reports."""
     root, scripts = folder / HOST_NAME, HERE / "host"
     _common(root, folder / "keys", HOST_NAME)
-    _install(root / "usr/bin/pct", scripts / "pct.sh")
-    _install(root / "usr/bin/pvesh", scripts / "pvesh.sh")
-    _install(root / "usr/bin/nvidia-smi", scripts / "nvidia-smi.sh")
+    for name in ("pct.sh", "pvesh.sh", "nvidia-smi.sh", "qm.py", "kvm.py"):
+        _install(root / "usr/bin" / Path(name).stem, scripts / name)
     _install(root / "etc/deep/fresh", scripts / "fresh.sh")
     shutil.copy(scripts / "common.conf", root / "etc/deep/common.conf")
-    guests = root / "etc/pve/lxc"
-    guests.mkdir(parents=True)
-    for each in GUESTS:
-        device = "dev0: /dev/nvidia0\ndev1: /dev/nvidia1\n" if each == NODE else ""
-        (guests / f"{each}.conf").write_text(
-            f"arch: amd64\ncores: 2\n{device}hostname: node-{each}\nmemory: 512\nostype: debian\n"
+    containers, machines = root / "etc/pve/lxc", root / "etc/pve/qemu-server"
+    containers.mkdir(parents=True)
+    machines.mkdir()
+    for each, kind in KINDS.items():
+        if kind == "lxc":
+            device = "dev0: /dev/nvidia0\ndev1: /dev/nvidia1\n" if each == NODE else ""
+            (containers / f"{each}.conf").write_text(
+                f"arch: amd64\ncores: 2\n{device}hostname: node-{each}\nmemory: 512\nostype: debian\n"
+            )
+        else:
+            devices = "".join(f"hostpci{at}: {one},pcie=1\n" for at, one in enumerate(PASSED_THROUGH))
+            (machines / f"{each}.conf").write_text(
+                f"agent: 1\ncores: 2\ncpu: host\n{devices}memory: 512\nname: node-{each}\nostype: l26\n"
+            )
+    _write_driver(root / "run/deep", ("1A:00.0", "1B:00.0"), "8000")
+    hardware = root / f"run/deep/{VM}"
+    _write_driver(hardware, ("06:10.0", "06:11.0"), "8181")
+    for minor in range(len(PASSED_THROUGH)):
+        (hardware / f"nvidia{minor}").touch()
+
+
+def _write_driver(folder: Path, places: tuple[str, ...], series: str) -> None:
+    """What the driver of these GPUs tells, idle and with memory that nobody gives back."""
+    folder.mkdir(parents=True)
+    gpus = [
+        Gpu(
+            minor=minor,
+            uuid=f"GPU-5e0c1a2b-0000-4000-{series}-{minor:012d}",
+            bdf=f"00000000:{place}",
+            name="NVIDIA H100 NVL",
+            total_mib=95830,
+            reserved_mib=610,
+            idle_mib=0,
         )
-    shared = root / "run/deep"
-    shared.mkdir(parents=True)
+        for minor, place in enumerate(places)
+    ]
     for name, used in (("idle", 0), ("held", HELD_MIB)):
-        views = [View(index=gpu.minor, gpu=gpu, state=GpuState(), used_mib=used, clients=()) for gpu in GPUS]
-        (shared / f"{name}.xml").write_text(report(views, len(views)))
+        views = [View(index=gpu.minor, gpu=gpu, state=GpuState(), used_mib=used, clients=()) for gpu in gpus]
+        (folder / f"{name}.xml").write_text(report(views, len(views)))
 
 
 def write_node(folder: Path, guest_id: int) -> None:
@@ -118,6 +137,8 @@ def write_node(folder: Path, guest_id: int) -> None:
     _install(root / "usr/bin/nvidia-smi", HERE / "host/nvidia-smi.sh")
     for name in ("launch_server", "fuse_silent", "stranger"):
         _install(root / f"opt/sglang/{name}.py", HERE / f"node/{name}.py")
+    if KINDS[guest_id] == "vm":
+        _install(root / "opt/deep/guest_agent.py", HERE / "node/guest_agent.py")
 
 
 def _common(root: Path, keys: Path, name: str) -> None:

@@ -39,15 +39,19 @@ class Seen:
 
 @dataclass(frozen=True)
 class DeepNode:
-    """node-174, clean, and the command line to heal it with."""
+    """A clean node, and the command line to heal it with."""
 
     lab: DeepLab
     fleetops: CommandLine
-    name: str = f"node-{NODE}"
+    guest_id: int = NODE
+
+    @property
+    def name(self) -> str:
+        return f"node-{self.guest_id}"
 
     def sh(self, script: str, *words: str, check: bool = True) -> str:
         """What a shell script prints on the node."""
-        return self.lab.in_node(NODE, "sh", "-c", script, "sh", *words, check=check)
+        return self.lab.in_node(self.guest_id, "sh", "-c", script, "sh", *words, check=check)
 
     def start(self, script: str, say: str, **environment: str) -> None:
         """Start a program of /opt that lives on by itself, and wait for its first word."""
@@ -68,7 +72,7 @@ class DeepNode:
             name="deep", engine="sglang", model="/models/small", ranks=2, port=30000, host_memory=memory
         )
         arm = arm_command(profile, GUARDED, claim=f"/run/{GUARDED}", unit="", log=f"/tmp/{GUARDED}.log")
-        self.lab.in_node(NODE, *arm.argv, stdin=arm.stdin)
+        self.lab.in_node(self.guest_id, *arm.argv, stdin=arm.stdin)
         pid = self.launcher()
         ticks = self.sh("cat /proc/$1/stat", str(pid)).rpartition(")")[2].split()[19]
         self.sh(
@@ -118,7 +122,7 @@ class DeepNode:
 
     def memory(self, name: str) -> str:
         """A file of the container's memory cgroup, as its host sees it."""
-        return self.lab.on_host("cat", f"/sys/fs/cgroup/memory/lxc/{NODE}/{name}")
+        return self.lab.on_host("cat", f"/sys/fs/cgroup/memory/lxc/{self.guest_id}/{name}")
 
     def used_bytes(self) -> int:
         """What the kernel has charged to the container."""

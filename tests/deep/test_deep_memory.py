@@ -30,8 +30,8 @@ def state_of(node, pid):
     return {one.pid: one.state for one in node.ranks()}.get(pid, "gone")
 
 
-def race(node, rate):
-    """What came of it when a rank of a server that holds most of the container takes more, at `rate` MB/s."""
+def race(node, cell, rate):
+    """A rank of a server that holds most of the container takes more, at `rate` MB/s, until the guard or the kernel ends it."""
     to_floor = min(max(2 * rate, 8), 200)
     first = (node.available_bytes() // MB - FLOOR // MB - 30 - to_floor) // 2
     node.serve(DEEP_MB=str(first), DEEP_RATE=str(rate))
@@ -39,12 +39,13 @@ def race(node, rate):
     grown = grow(node)
     node.until(lambda: is_over(node, grown), node.guarded)
     guarded = node.guarded()
-    gone_s = guarded["killed"]["gone_s"] if guarded["killed"] else None
-    return (
-        f"{rate:>5} MB/s: limit reached {int(node.memory('memory.failcnt'))} times, OOM kills {oom_kills(node)},"
-        f" lowest {guarded['lowest_bytes'] / MB:.1f} of {FLOOR / MB:.0f} MB,"
-        f" longest gap {guarded['longest_gap_s'] * 1000:.0f} ms,"
-        f" {'the kernel was first' if gone_s is None else f'gone in {gone_s * 1000:.0f} ms'}"
+    killed, most_ms = guarded["killed"], guarded["longest_gap_s"] * 1000
+    cell.by(
+        f"the memory guard, gone in {killed['gone_s'] * 1000:.0f} ms" if killed else "the kernel was first"
+    )
+    cell.verified(
+        f"limit reached {int(node.memory('memory.failcnt'))} times, OOM kills {oom_kills(node)},"
+        f" lowest {guarded['lowest_bytes'] / MB:.1f} of {FLOOR / MB:.0f} MB, longest gap {most_ms:.0f} ms"
     )
 
 
@@ -62,17 +63,19 @@ def test_an_oom_kill_by_the_kernel_is_seen(node, cell):
     grown = grow(node)
     node.until(lambda: state_of(node, grown) == "Z")
     assert oom_kills(node) == 1
-    [dead] = [one for one in node.probe()["findings"] if one["check"] == "ranks-dead"]
+    probed = node.probe()["findings"]
+    cell.finds({one["check"] for one in probed})
+    [dead] = [one for one in probed if one["check"] == "ranks-dead"]
     assert "1 of 2 ranks are zombies" in dead["evidence"]
     assert "the kernel's OOM killer has ended 1 process of this node's cgroup" in dead["evidence"]
-    cell("probe tells it beside the dead rank")
+    cell.verified("the kernel's count of OOM kills is told beside the dead rank")
 
 
 @pytest.mark.parametrize(
     "rate", [pytest.param(each, marks=() if each == 20 else pytest.mark.matrix) for each in HELD_MB_S]
 )
 def test_the_guard_ends_it_before_the_limit_is_reached(node, cell, rate):
-    cell(race(node, rate))
+    race(node, cell, rate)
     assert oom_kills(node) == 0
     assert int(node.memory("memory.failcnt")) == 0
     assert node.guarded()["killed"]["left"] == 0
@@ -82,5 +85,5 @@ def test_the_guard_ends_it_before_the_limit_is_reached(node, cell, rate):
 @pytest.mark.matrix
 @pytest.mark.parametrize("rate", RACED_MB_S)
 def test_beyond_that_the_node_answers_whoever_was_first(node, cell, rate):
-    cell(race(node, rate))
+    race(node, cell, rate)
     assert node.fleetops("run", node.name, "--", "true").status == 0

@@ -10,7 +10,9 @@ def test_gpu_memory_that_only_a_restart_frees(node, deep, cell):
     deep.on_host("touch", "/run/deep/held")
     node.sh("echo kept > /root/kept; mkdir -p /run/fleetops")
     before = deep.init_of(NODE)
+    assert "gpu-memory-held" in cell.finds(node.findings())
     ran = node.heal("recover")
+    cell.ended(ran)
     assert ran.status == 0, ran.stderr
     assert all(row["ok"] for row in ran.json["reclaimed"])
     done = [change for change in changes(ran.json) if change[0] == "pve-01"]
@@ -19,7 +21,9 @@ def test_gpu_memory_that_only_a_restart_frees(node, deep, cell):
     assert [change[-3:] for change in done[1::2]] == [["pct", "stop", str(NODE)], ["pct", "start", str(NODE)]]
     assert deep.init_of(NODE) != before
     assert node.sh("cat /root/kept") == "kept\n"
-    cell("rung 3 refused by the driver, rung 4: pct stop, reset, pct start")
+    cell.verified(
+        "reset refused by the driver; pct stop, reset, pct start; another first process, the root's files kept"
+    )
 
 
 @pytest.mark.matrix
@@ -28,11 +32,13 @@ def test_a_container_that_a_backup_has_locked_is_not_stopped(node, deep, cell):
     deep.on_host("sh", "-c", f"echo 'lock: backup' >> /etc/pve/lxc/{NODE}.conf")
     before = deep.init_of(NODE)
     try:
+        cell.finds(node.findings())
         ran = node.heal("recover")
     finally:
         deep.on_host("sed", "-i", "/^lock: /d", f"/etc/pve/lxc/{NODE}.conf")
+    cell.ended(ran)
     assert ran.status == 5
     assert ran.error["guard"] == "proxmox-lock"
     assert deep.init_of(NODE) == before
     assert "resets" not in deep.on_host("ls", "/run/deep")
-    cell(f"refused by {ran.error['guard']}, nothing changed")
+    cell.verified("not stopped, not reset")

@@ -3,7 +3,7 @@
 # it makes the root, the network and the services of the host, says `up`, and reaps whatever is orphaned there.
 # With it everything of the lab ends: processes, containers, mounts and links are in its namespaces alone.
 # $1 an empty folder; $2 what is laid over the root; $3 folders that nobody there must see, separated by colons; the rest:
-# the containers' ids.
+# the guests' ids.
 set -eu
 work=$1 files=$2 masked=$3
 shift 3
@@ -23,7 +23,7 @@ mount -t overlay -o ro,lowerdir="$work/mask:/" base "$work/base"
 mount -t overlay -o lowerdir="$work/mask:/",upperdir="$work/top",workdir="$work/scratch" root "$work/root"
 root=$work/root
 cp -a "$files/." "$root/"
-mkdir -p "$root/run/netns" "$root/run/sshd" "$root/tmp"
+mkdir -p "$root/run/netns" "$root/run/sshd" "$root/run/qemu-server" "$root/run/lock/qemu-server" "$root/tmp"
 chmod 1777 "$root/tmp"
 
 mount -t proc proc "$root/proc"
