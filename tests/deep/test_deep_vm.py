@@ -37,7 +37,7 @@ def hold(deep):
 
 def test_a_dead_server_in_a_vm_is_its_own_kernels_business(vm, deep, cell):
     before = emulator(deep)
-    vm.serve(DEEP_FAULT="hang")
+    vm.serve()
     vm.kill(*(one.pid for one in vm.ranks()))
     assert "ranks-dead" in cell.finds(vm.findings())
     ran = vm.heal()
