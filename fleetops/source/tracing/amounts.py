@@ -4,7 +4,7 @@ import ast
 import re
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from fleetops.model.proof import Role, Share
 from fleetops.source.tracing.definitions import Function, Module
@@ -14,6 +14,7 @@ from fleetops.source.tracing.texts import unparsed
 _MEMORY = re.compile(r"memory(?!_?pool)|(^|[^a-z])mem($|_(?!pool))|available|(total|free)_gpu", re.IGNORECASE)
 
 
+@lru_cache(maxsize=65536)
 def names_memory(text: str) -> bool:
     """Whether it is written as what a machine has of memory."""
     return bool(_MEMORY.search(text))

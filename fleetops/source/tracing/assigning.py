@@ -94,7 +94,7 @@ class Assigning(Calls):
         amounts = amounts_in(values)
         for owner in self.evaluate(frame, target.value):
             if isinstance(owner, Object):
-                self.machine.state[owner, target.attr] = called(f"self.{target.attr}", values)
+                self.machine.keep(owner, target.attr, called(f"self.{target.attr}", values))
             if target.attr == self.machine.flag and self.is_declared_on(owner):
                 self.override(frame, target, values)
                 continue

@@ -59,7 +59,7 @@ class Binding(Rewriting):
         positional, keywords = arguments
         spec = target.node.args
         order = [*spec.posonlyargs, *spec.args]
-        bound = dict(scope or {}) | parameters(target, self.program.package) | self._defaults(target)
+        bound = {**(scope or {}), **parameters(target, self.program.package), **self._defaults(target)}
         first = _first(target, this) if order and target.owner else None
         if first is not None:
             bound |= {order[0].arg: first} if first else {}

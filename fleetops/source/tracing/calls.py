@@ -174,22 +174,20 @@ class Calls(Outside):
         if not any(function is target for function, _ in self.machine.allocators):
             return
         ways = {(guard.path, guard.text): guard.branch for guard in self.machine.guards}
-        for (owner, _), values in list(self.machine.state.items()):
-            for amount in amounts_in(values) if owner == this else ():
-                made_here = amount.site is not None and amount.site.path[: len(this.path)] == this.path
-                before = self.machine.allocators.get((target, amount.site.path)) if amount.site else None
-                if (
-                    before is None
-                    or not made_here
-                    or any(
-                        ways.get((guard.path, guard.text), guard.branch) is not guard.branch
-                        for guard in before
-                    )
-                ):
-                    continue
-                step = self.machine.step(frame, node, "allocation", "allocates again")
-                self.machine.repeated.append(self.machine.met(amount, step, frame))
-                return
+        for amount in self.machine.amounts_kept(this):
+            made_here = amount.site is not None and amount.site.path[: len(this.path)] == this.path
+            before = self.machine.allocators.get((target, amount.site.path)) if amount.site else None
+            if (
+                before is None
+                or not made_here
+                or any(
+                    ways.get((guard.path, guard.text), guard.branch) is not guard.branch for guard in before
+                )
+            ):
+                continue
+            step = self.machine.step(frame, node, "allocation", "allocates again")
+            self.machine.repeated.append(self.machine.met(amount, step, frame))
+            return
 
     def _result(self, plain: Symbol, found: Values) -> Values:
         """What the name says and what the body says, together."""
@@ -242,11 +240,7 @@ class Calls(Outside):
 
     def _carries(self, bound: Object | None) -> bool:
         """Whether an object under construction holds an amount that nothing has been allocated for yet."""
-        return bound is not None and any(
-            any(not self.machine.is_allocated(one) for one in amounts_in(values))
-            for (owner, _), values in self.machine.state.items()
-            if owner is bound or owner == bound
-        )
+        return bound is not None and not all(map(self.machine.is_allocated, self.machine.amounts_kept(bound)))
 
 
 def _objects(values: Values) -> list[Object]:

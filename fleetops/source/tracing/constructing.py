@@ -59,7 +59,7 @@ class Constructing(Containers):
                 )
             return
         for name, values in ((name, settled(values)) for name, values in given.items()):
-            self.machine.state[made, name] = values
+            self.machine.keep(made, name, values)
             for amount in amounts_in(values):
                 self.machine.hold(Field(name, amount, made.of))
         after = self.program.method(made.of, "__post_init__")

@@ -2,8 +2,11 @@
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from itertools import chain
+from typing import Any
 
 from fleetops.source.tracing.amounts import Symbol
 from fleetops.source.tracing.definitions import Function
@@ -21,6 +24,7 @@ class Evaluator(ABC):
         self._looking_up: set[tuple[int, str]] = set()
         self._aside = 0
         self._asked: dict[tuple[int, int], Values] = {}
+        self._forms: dict[type[ast.expr], Callable[[Frame, Any], Values]] = {}
 
     @abstractmethod
     def call(self, frame: Frame, node: ast.Call) -> Values:
@@ -48,12 +52,17 @@ class Evaluator(ABC):
         self.machine.budget -= 1
         if self.machine.budget < 0:
             return (Symbol(written(node)),)
-        method = getattr(self, f"_{type(node).__name__.lower()}", None)
-        found: Values = method(frame, node) if method else self._anything(frame, node)
+        found = self._form(type(node))(frame, node)
         found = found or (Symbol(written(node)),)
         if key in self._asked:
             self._asked[key] = found
         return found
+
+    def _form(self, of: type[ast.expr]) -> Callable[[Frame, Any], Values]:
+        """What evaluates such an expression."""
+        if of not in self._forms:
+            self._forms[of] = getattr(self, f"_{of.__name__.lower()}", self._anything)
+        return self._forms[of]
 
     @contextmanager
     def asking(self, frame: Frame, test: ast.expr) -> Iterator[None]:
@@ -75,11 +84,11 @@ class Evaluator(ABC):
         return (Symbol(written(node)),)
 
 
-def _followed_in(test: ast.expr) -> Iterator[ast.expr]:
+@lru_cache(maxsize=65536)
+def _followed_in(test: ast.expr) -> tuple[ast.expr, ...]:
     """What may lead into other functions; not what another frame, or each turn of a comprehension, has anew."""
-    if isinstance(test, ast.Call | ast.Attribute | ast.Subscript):
-        yield test
-    if not isinstance(test, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        for child in ast.iter_child_nodes(test):
-            if isinstance(child, ast.expr):
-                yield from _followed_in(child)
+    itself = (test,) if isinstance(test, ast.Call | ast.Attribute | ast.Subscript) else ()
+    if isinstance(test, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        return itself
+    inner = (_followed_in(child) for child in ast.iter_child_nodes(test) if isinstance(child, ast.expr))
+    return (*itself, *chain.from_iterable(inner))

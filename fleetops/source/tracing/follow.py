@@ -1,9 +1,11 @@
 """Following one flag everywhere it goes: from its reads to whatever reads what they were stored in."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
-from fleetops.source.tracing.amounts import Amount, Step, Symbol
+from fleetops.source.tracing.amounts import Amount, Site, Step, Symbol
 from fleetops.source.tracing.builtin_calls import is_shared
 from fleetops.source.tracing.declared import Declaration
 from fleetops.source.tracing.definitions import Function, Module
@@ -18,6 +20,8 @@ _UP = 4
 _MOST_ROOTS = 160
 _TRIED = 24  # functions that read what a converted amount was stored in
 _COMMON = 40  # a name that more files than this mention says too little to be looked for by itself
+
+_Takers = defaultdict[Site, set[tuple[Function | None, bool]]]
 
 
 @dataclass(eq=False)
@@ -73,8 +77,9 @@ class Follower:
         while self.machine.found and len(self._ran) < _MOST_ROOTS and self.machine.budget > 0:
             found, self.machine.found = self.machine.found, []
             groups: list[list[Field]] = []
+            takers = self._takers()
             while found:
-                groups.append(self._new([one for one in found if _is_like(one, found[0])]))
+                groups.append(self._new([one for one in found if _is_like(one, found[0])], takers))
                 found = [one for one in found if not _is_like(one, found[0])]
             if any(groups):
                 self._learn()
@@ -82,33 +87,39 @@ class Follower:
                 if new:
                     self._chase(new[0].name, new)
 
-    def _new(self, fields: list[Field]) -> list[Field]:
+    def _new(self, fields: list[Field], takers: _Takers) -> list[Field]:
         """Those that were not known, and that nothing has been allocated by; from now on they are known."""
         new: list[Field] = []
         for one in fields:
             known = self.machine.fields.setdefault(one.name, [])
             if any(other.amount == one.amount and _covers(other, one) for other in known):
                 continue
-            if not self._is_allocated(one):
+            if not self._is_allocated(one, takers):
                 known.append(one)
                 new.append(one)
         return new
 
-    def _is_allocated(self, held: Field) -> bool:
+    def _takers(self) -> _Takers:
+        """Who has taken memory by which site's amount: from which function, and whether only to keep track of it.
+
+        What processes share says nothing of each.
+        """
+        found: _Takers = defaultdict(set)
+        for one in self.machine.allocations:
+            if one.amount.site is not None and not is_shared(one.step.text):
+                found[one.amount.site].add((one.root, one.why == TRACKS))
+        return found
+
+    def _is_allocated(self, held: Field, takers: _Takers) -> bool:
         """By memory of its own, where it was stored or by what it was stored in: others that read it take no more.
 
-        What processes share says nothing of each. Of what a configuration holds, every reader may take some; of a share of
-        memory, the others only tell how much of it there is.
+        Of what a configuration holds, every reader may take some; of a share of memory, the others only tell how much of it
+        there is.
         """
-        return held.amount.site is not None and any(
-            one.amount.site == held.amount.site
-            and (
-                one.root is held.root
-                or self._is_own(held, one.root)
-                or (held.amount.is_of_memory and one.why != TRACKS)
-            )
-            and not is_shared(one.step.text)
-            for one in self.machine.allocations
+        site = held.amount.site
+        return site is not None and any(
+            root is held.root or self._is_own(held, root) or (held.amount.is_of_memory and not only_tracks)
+            for root, only_tracks in takers.get(site, ())
         )
 
     def _is_own(self, held: Field, root: Function | None) -> bool:
@@ -117,16 +128,20 @@ class Follower:
 
     def _chase(self, name: str, held: Sequence[Field] = ()) -> None:
         """Run every function that reads it; what has been converted only until something is allocated by each of it."""
-        tried = 0
-        for module in self._nearest(name, held[0] if held else None):
-            for function in module.functions_mentioning(name):
-                if not reads(function, name, written=name == self.machine.flag):
-                    continue
-                if held and held[0].amount.site is not None:
-                    tried += 1
-                    if tried > _TRIED or all(self._is_allocated(one) for one in held):
-                        return
-                self._run_around(function)
+        reading = (
+            function
+            for module in self._nearest(name, held[0] if held else None)
+            for function in module.functions_mentioning(name)
+            if reads(function, name, written=name == self.machine.flag)
+        )
+        if not held or held[0].amount.site is None:
+            self._run_around(*reading)
+            return
+        for function in islice(reading, _TRIED):
+            takers = self._takers()
+            if all(self._is_allocated(one, takers) for one in held):
+                return
+            self._run_around(function)
 
     def _nearest(self, name: str, held: Field | None) -> list[Module]:
         """The file that it was stored in first: what allocates by it mostly stands close by.
@@ -139,19 +154,19 @@ class Follower:
         here = {step.module for step in held.amount.trail[-1:]} if held else set()
         return sorted(program.modules_mentioning(name), key=lambda one: one not in here)
 
-    def _run_around(self, function: Function) -> None:
-        while function.outer is not None:
-            function = function.outer
-        roots = self._raised(function, _UP)
-        for root in roots:
-            self._run(root)
-        if roots and function not in self.machine.entered:
-            self._run(function)  # its callers hand it on to something that calls it later
+    def _run_around(self, *functions: Function) -> None:
+        """Whoever calls them is found for all of them first: what has to be followed is known before anything is run."""
+        outermost = list(dict.fromkeys(map(_outermost, functions)))
+        around = [(function, self._raised(function, _UP)) for function in outermost]
+        for function, roots in around:
+            for root in roots:
+                self._run(root)
+            if roots and function not in self.machine.entered:
+                self._run(function)  # its callers hand it on to something that calls it later
 
     def _raised(self, function: Function, up: int) -> list[Function]:
         """A plain function is followed from its callers, who know what they give it; anything else from itself."""
-        while function.outer is not None:
-            function = function.outer
+        function = _outermost(function)
         if function.owner is not None and not {"staticmethod", "classmethod"} & set(function.decorators):
             return [function]
         callers = [
@@ -251,9 +266,14 @@ class Follower:
         if root in self.machine.interesting:
             return
         self._follow_calls_of(root)
-        for mention in self.reach.callers(root):
-            if mention.caller and mention.caller is not root:
-                self._run_around(mention.caller)
+        callers = (mention.caller for mention in self.reach.callers(root))
+        self._run_around(*(one for one in callers if one and one is not root))
+
+
+def _outermost(function: Function) -> Function:
+    while function.outer is not None:
+        function = function.outer
+    return function
 
 
 def _is_like(one: Field, other: Field) -> bool:

@@ -70,10 +70,15 @@ def _compares_rank(test: ast.Compare, tests: Mapping[str, ast.expr]) -> bool:
         meant = tests.get(side.id, side) if isinstance(side, ast.Name) else side
         if names.is_rank(side) or names.is_rank(meant) or _is_rank_arithmetic(meant):
             return True
-        inner = [one for one in ast.walk(side) if isinstance(one, ast.Compare)]
-        if any(_compares_rank(one, tests) for one in inner):
+        if any(_compares_rank(one, tests) for one in _comparisons(side)):
             return True
     return False
+
+
+@lru_cache(maxsize=16384)
+def _comparisons(node: ast.expr) -> tuple[ast.Compare, ...]:
+    """Those within an expression."""
+    return tuple(one for one in ast.walk(node) if isinstance(one, ast.Compare))
 
 
 def _is_rank_arithmetic(node: ast.expr) -> bool:

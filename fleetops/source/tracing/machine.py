@@ -11,7 +11,7 @@ from fleetops.source.tracing.amounts import Amount, Call, Guard, Site, Step
 from fleetops.source.tracing.definitions import Class, Function, Module
 from fleetops.source.tracing.program import Program
 from fleetops.source.tracing.texts import line_text, written
-from fleetops.source.tracing.values import Object, Values
+from fleetops.source.tracing.values import Object, Values, amounts_in
 
 
 class Noticed(Exception):  # noqa: N818 - nothing is wrong where it is raised
@@ -83,7 +83,7 @@ class Machine:
 
     Attributes:
         flag: the field's name; `declared`: the classes that declare it.
-        state: attributes of objects under construction.
+        state: attributes of objects under construction; `kept`: the names of those that each object may have.
         interesting: functions whose calls are followed even without the value among their arguments.
         applied: writes of the flag's own field that have been taken into account, by file and line.
         allocations, losses, checks, overrides: what was met; `found`: fields that were stored.
@@ -96,6 +96,7 @@ class Machine:
     flag: str
     declared: tuple[Class, ...] = ()
     state: dict[tuple[Object, str], Values] = field(default_factory=dict)
+    kept: dict[Object, set[str]] = field(default_factory=dict)
     fields: dict[str, list[Field]] = field(default_factory=dict)
     interesting: set[Function] = field(default_factory=set)
     root: Function | None = None
@@ -125,6 +126,19 @@ class Machine:
         """An object is made (or made anew on the same way): nothing has been allocated for it yet."""
         depth = len(made.path)
         self.allocators = {key: one for key, one in self.allocators.items() if key[1][:depth] != made.path}
+
+    def keep(self, owner: Object, name: str, values: Values) -> None:
+        """As an attribute of an object under construction."""
+        self.state[owner, name] = values
+        self.kept.setdefault(owner, set()).add(name)
+
+    def amounts_kept(self, owner: Object) -> list[Amount]:
+        """In all attributes of an object under construction, as things stand on this branch."""
+        return [
+            amount
+            for name in sorted(self.kept.get(owner, ()))
+            for amount in amounts_in(self.state.get((owner, name), ()))
+        ]
 
     def is_allocated(self, amount: Amount) -> bool:
         """Whether memory has been taken for this very amount."""

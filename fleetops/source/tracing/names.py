@@ -2,8 +2,10 @@
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 
 from fleetops.source.packages.base import Package
 from fleetops.source.tracing.amounts import Symbol
@@ -129,13 +131,19 @@ def tests_rank(node: ast.expr) -> bool:
     return _says(last_name(node))[2]
 
 
-def parameters(function: Function, package: Package) -> dict[str, Values]:
+def parameters(function: Function, package: Package) -> Mapping[str, Values]:
     """A function's parameters when nothing is known of its caller."""
-    spec = function.node.args
+    return _parameters(function.node.args, package)
+
+
+@lru_cache(maxsize=16384)
+def _parameters(spec: ast.arguments, package: Package) -> Mapping[str, Values]:
     every = [
         *spec.posonlyargs,
         *spec.args,
         *spec.kwonlyargs,
         *(one for one in (spec.vararg, spec.kwarg) if one),
     ]
-    return {one.arg: (replace(symbol(one.arg, one.arg, package), parameter=one.arg),) for one in every}
+    return MappingProxyType(
+        {one.arg: (replace(symbol(one.arg, one.arg, package), parameter=one.arg),) for one in every}
+    )

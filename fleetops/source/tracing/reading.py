@@ -153,7 +153,7 @@ class Reading(Evaluator):
                 elif base.fields.get(name) is not None:
                     found.append(self.evaluate(Frame(base.module), base.fields[name]))
                 for method, value in base.stores.get(name, ()):
-                    known = parameters(method, self.program.package)
+                    known = dict(parameters(method, self.program.package))
                     found.append(self.evaluate(Frame(base.module, method, names=known), value))
                 if found:
                     break

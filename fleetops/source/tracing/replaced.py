@@ -22,19 +22,19 @@ def replaced_definitions(taken: Iterable[Met], program: Program) -> list[str]:
     for name in sorted(names):
         if not name.isidentifier():
             continue
-        written = re.compile(rf"(^|[\s.(]){re.escape(name)}\.\w+\s*=[^=]|setattr\((\w+\.)*{re.escape(name)},")
         for file in program.files_mentioning(name):
-            text = program.tree.text(file)
-            if not written.search(text):
-                continue
-            for number, line in enumerate(text.splitlines(), 1):
-                if (
-                    written.search(line)
-                    and not line.lstrip().startswith("#")
-                    and not _is_an_object(name, program, file, number)
-                ):
-                    found.append(f"{file}:{number}: a definition on the way is replaced: {line.strip()}")
+            for number, line in _replacing(name, program.tree.text(file)):
+                if not line.startswith("#") and not _is_an_object(name, program, file, number):
+                    found.append(f"{file}:{number}: a definition on the way is replaced: {line}")
     return found
+
+
+def _replacing(name: str, text: str) -> list[tuple[int, str]]:
+    """The lines that give it an attribute, with their numbers. Each pattern begins with a word, which is searched for fast."""
+    patterns = rf"{name}(?<![^\s.(]{name})\.\w+\s*=[^=]", rf"setattr\((\w+\.)*{name},"
+    places = {match.start() for pattern in patterns for match in re.finditer(pattern, text)}
+    numbers = {text.count("\n", 0, place) + 1: text.rfind("\n", 0, place) + 1 for place in places}
+    return [(number, text[numbers[number] :].partition("\n")[0].strip()) for number in sorted(numbers)]
 
 
 def _is_an_object(name: str, program: Program, file: str, line: int) -> bool:

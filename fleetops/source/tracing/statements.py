@@ -46,6 +46,7 @@ class Statements(Branching):
         """Follow a function of which nothing is known but itself; what it returns."""
         self.machine.root, self.machine.path, self.machine.guards = target, (), ()
         self.machine.state.clear()
+        self.machine.kept.clear()
         self.machine.allocated.clear()
         self.machine.allocators.clear()
         self.machine.followed_on.clear()

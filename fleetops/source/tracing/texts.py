@@ -17,6 +17,7 @@ def unparsed(node: ast.AST) -> str:
     return ast.unparse(node)
 
 
+@lru_cache(maxsize=65536)
 def written(node: ast.AST) -> str:
     """The source of a node on one line, cut where it is long."""
     text = " ".join(unparsed(node).split())

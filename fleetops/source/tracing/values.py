@@ -157,14 +157,13 @@ def union(*alternatives: Iterable[Value]) -> Values:
     seen = dict.fromkeys(every)
     if len(seen) <= 1:
         return tuple(seen)
-    first = [value for value in seen if _has_amount(value)]
-    ordered = (*first, *(value for value in seen if not _has_amount(value))) if first else tuple(seen)
-    return ordered[:_MOST]
+    return tuple(sorted(seen, key=_says_little)[:_MOST])
 
 
-def _has_amount(value: Value) -> bool:
-    return isinstance(value, Amount) or (
-        isinstance(value, Several | Each | Table | Partial) and next(_amounts((value,)), None) is not None
+def _says_little(value: Value) -> bool:
+    """Whether there is no amount in it."""
+    return not isinstance(value, Amount) and (
+        not isinstance(value, Several | Each | Table | Partial) or next(_amounts((value,)), None) is None
     )
 
 
