@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from deep_cells import Cell, table, title
-from deep_files import NODE, VM
+from deep_files import NODE, SYSTEMD, VM
 from deep_lab import DeepLab, deep_lab, why_not
 from deep_node import DeepCommandLine, DeepNode
 from left_out import leave_out
@@ -59,6 +59,19 @@ def node(deep: DeepLab, tmp_path: Path) -> DeepNode:
     deep.on_host("rm", "-rf", "/run/deep/held", "/run/deep/resets", "/run/fleetops")
     deep.fresh(NODE, LIMIT_BYTES)
     return DeepNode(deep, DeepCommandLine(deep.inventory, tmp_path))
+
+
+@pytest.fixture
+def booted(deep: DeepLab, tmp_path: Path) -> Iterator[DeepNode]:
+    """node-176, the same, whose first process is systemd; stopped again afterwards, for its GPUs are node-174's."""
+    for program in ("/lib/systemd/systemd", "/usr/bin/dbus-daemon"):
+        if not Path(program).exists():
+            pytest.skip(f"the deep lab's node with systemd needs {program} (Debian: systemd dbus)")
+    deep.on_host("rm", "-rf", "/run/deep/held", "/run/deep/resets", "/run/fleetops")
+    deep.on_host("pct", "stop", str(NODE), check=False)
+    deep.fresh(SYSTEMD, LIMIT_BYTES)
+    yield DeepNode(deep, DeepCommandLine(deep.inventory, tmp_path), SYSTEMD)
+    deep.on_host("pct", "stop", str(SYSTEMD))
 
 
 @pytest.fixture

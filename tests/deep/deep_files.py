@@ -12,14 +12,24 @@ from fleetops.lab.tools.smi_xml import report
 HERE = Path(__file__).parent
 HOST_NAME = "pve-01"
 NODE, NEIGHBOUR = 174, 175
+SYSTEMD = 176
 VM = 181
-KINDS = {NODE: "lxc", NEIGHBOUR: "lxc", VM: "vm"}
+KINDS = {NODE: "lxc", NEIGHBOUR: "lxc", SYSTEMD: "lxc", VM: "vm"}
 GUESTS = tuple(KINDS)
-_SERVE = (NODE, VM)
+_SERVE = (NODE, SYSTEMD, VM)
 _SERVES = "    gpus: 2\n    engine: sglang\n    profile: deep\n"
 HELD_MIB = 90_000
 # The VM's two, as its host has them; the guest counts them 06:10.0 and 06:11.0.
 PASSED_THROUGH = ("0000:41:00.0", "0000:42:00.0")
+
+# What a container has no hardware for, and a log that nobody reads.
+_MASKED = (
+    *("systemd-journald.socket", "systemd-journald-dev-log.socket", "systemd-journald-audit.socket"),
+    *("systemd-journald.service", "systemd-journal-flush.service", "systemd-logind.service"),
+    *("systemd-udevd.service", "systemd-udevd-control.socket", "systemd-udevd-kernel.socket"),
+    *("dev-hugepages.mount", "dev-mqueue.mount", "sys-kernel-debug.mount"),
+    *("systemd-networkd.service", "systemd-tmpfiles-setup.service", "systemd-sysusers.service"),
+)
 
 _SSHD = """\
 HostKey /etc/ssh/deep_host_key
@@ -76,7 +86,7 @@ def write_inventory(folder: Path) -> None:
     )
     (inventory / "profiles.yaml").write_text(
         "profiles:\n  deep:\n    engine: sglang\n    model: /models/small\n    ranks: 2\n    port: 30000\n"
-        "    flags: {mem-fraction-static: 0.88}\n    host-memory: {reserve: 40 MB, floor: 16 MB}\n"
+        "    flags: {mem-fraction-static: 0.88}\n    host-memory: {reserve: 40 MB, floor: 16 MB}\n    watch: 1s\n"
     )
 
 
@@ -93,7 +103,7 @@ def write_host(folder: Path) -> None:
     machines.mkdir()
     for each, kind in KINDS.items():
         if kind == "lxc":
-            device = "dev0: /dev/nvidia0\ndev1: /dev/nvidia1\n" if each == NODE else ""
+            device = "dev0: /dev/nvidia0\ndev1: /dev/nvidia1\n" if each in _SERVE else ""
             (containers / f"{each}.conf").write_text(
                 f"arch: amd64\ncores: 2\n{device}hostname: node-{each}\nmemory: 512\nostype: debian\n"
             )
@@ -137,8 +147,24 @@ def write_node(folder: Path, guest_id: int) -> None:
     _install(root / "usr/bin/nvidia-smi", HERE / "host/nvidia-smi.sh")
     for name in ("launch_server", "fuse_silent", "stranger"):
         _install(root / f"opt/sglang/{name}.py", HERE / f"node/{name}.py")
+    model = root / "models/small"
+    model.mkdir(parents=True)
+    (model / "config.json").write_text("{}\n")
+    if guest_id == SYSTEMD:
+        _write_units(root)
     if KINDS[guest_id] == "vm":
         _install(root / "opt/deep/guest_agent.py", HERE / "node/guest_agent.py")
+
+
+def _write_units(root: Path) -> None:
+    """What systemd runs there as the first process, and the server as a package that a unit can start."""
+    shutil.copytree(HERE / "node/units", root / "etc/systemd/system")
+    for name in _MASKED:
+        (root / "etc/systemd/system" / name).symlink_to("/dev/null")
+    package = root / "usr/lib/python3/dist-packages/sglang"
+    _install(package / "launch_server.py", HERE / "node/launch_server.py")
+    (package / "__init__.py").touch()
+    (package / "version.py").write_text('__version__ = "0.5.9"\n')
 
 
 def _common(root: Path, keys: Path, name: str) -> None:

@@ -13,12 +13,21 @@ if [ -d "$place" ]; then
 fi
 mkdir -p "$place/top" "$place/scratch" "$place/root" "/var/lib/lxc/$id"
 mount -t overlay -o lowerdir=/run/base,upperdir="$place/top",workdir="$place/scratch" "node-$id" "$place/root"
+if [ -d "$files/etc/systemd/system" ]; then
+    rm -rf "$place/root/etc/systemd/system"  # this machine's own units are nobody's there
+    init='/lib/systemd/systemd --log-target=null --show-status=0'
+else
+    init=/usr/sbin/deep-init
+fi
 cp -a "$files/." "$place/root/"
 mkdir -p "$place/root/run/sshd" "$place/root/tmp"
 chmod 1777 "$place/root/tmp"
 lines() {
     cat /etc/deep/common.conf
+    echo "lxc.init.cmd = $init"
     echo "lxc.uts.name = node-$id"
+    # systemd would lay one of its own over what is mounted below.
+    if [ "$init" != /usr/sbin/deep-init ]; then echo 'lxc.mount.entry = tmpfs run tmpfs rw,mode=755,create=dir 0 0'; fi
     echo "lxc.rootfs.path = dir:$place/root"
     echo "lxc.namespace.share.net = /run/netns/n$id"
     echo "lxc.cgroup.memory.limit_in_bytes = $limit"

@@ -1,6 +1,7 @@
 """A server that looks like SGLang's to the kernel: a launcher and two ranks, with real memory, files, port and segments.
 
-It runs on a node as `python3 /opt/sglang/launch_server.py --tp 2 --port 30000`. $DEEP_FAULT says what goes wrong:
+It runs on a node as `python3 /opt/sglang/launch_server.py --tp 2 --port 30000`, or as the module sglang.launch_server. It
+answers /health, and /generate with as many tokens as are asked for. $DEEP_FAULT says what goes wrong:
 `hang` (the launcher reaps nobody and heeds no TERM), `stubborn` (the ranks heed no TERM), `ghost` (rank 0's main thread
 ends, and its other one lives on with the port), `stuck` (rank 1 waits in the kernel for a file on /mnt/stuck).
 $DEEP_MB: megabytes that each rank takes and registers (locks). On SIGUSR1 a rank takes ever more, $DEEP_RATE megabytes a
@@ -8,6 +9,7 @@ second.
 """
 
 import ctypes
+import json
 import mmap
 import os
 import signal
@@ -15,6 +17,7 @@ import socket
 import sys
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -99,12 +102,36 @@ def launch() -> None:
         signal.signal(signal.SIGTERM, lambda *_: threading.Event().wait())
     for _ in range(2):
         os.read(readable, 1)
-    print("ready", flush=True)
-    while True:
-        connection, _ = port.accept()
-        connection.recv(4096)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-        connection.close()
+    print("The server is fired up and ready to roll!", flush=True)
+    server = ThreadingHTTPServer(port.getsockname(), Answering, bind_and_activate=False)
+    server.socket.close()
+    server.socket = port
+    server.serve_forever()
+
+
+class Answering(BaseHTTPRequestHandler):
+    """As a healthy server answers."""
+
+    def do_GET(self) -> None:
+        self._answer(200 if self.path == "/health" else 404, {})
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path != "/generate":
+            self._answer(404, {})
+            return
+        tokens = asked["sampling_params"]["max_new_tokens"]
+        self._answer(200, {"text": " two," * tokens, "meta_info": {"completion_tokens": tokens}})
+
+    def _answer(self, status: int, told: dict) -> None:
+        body = json.dumps(told).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Requests are not logged."""
 
 
 if __name__ == "__main__":
