@@ -10,13 +10,13 @@ from collections.abc import Collection
 from fleetops.facts.attempts import FOLDER
 from fleetops.model.attempts import ATTEMPTS, Attempt
 from fleetops.model.command import Command, shell
-from fleetops.model.errors import FleetopsError, Refused
+from fleetops.model.errors import ConnectionLost, FleetopsError, Refused
 from fleetops.model.fact import Facts
 from fleetops.model.finding import Observation
-from fleetops.model.session import Session
 from fleetops.platforms.support.known import known, on_node
-from fleetops.playbook.fence import fenced, was_fenced_off
+from fleetops.playbook.fence import was_fenced_off
 from fleetops.playbook.lock import Owner, lock_lost
+from fleetops.playbook.lost import Sender
 
 NAME = "attempts"
 APART_S = 30 * 60.0
@@ -98,14 +98,17 @@ def host_of(observation: Observation) -> str:
     return _where(observation).host
 
 
-def count_attempt(session: Session, node: str, owner: Owner, lock: str) -> None:
-    """Write this run's attempt down on the session's host, whose lock of that name it holds; once, however often it is asked.
+def count_attempt(sender: Sender, node: str, owner: Owner) -> None:
+    """Write this run's attempt down on the sender's host; once, however often it is asked.
 
-    Raises Refused (guard `lock`) where that lock is not the run's any more, FleetopsError where it cannot be written.
+    Raises Refused (guard `lock`) where the lock there is not the run's any more, FleetopsError where it cannot be written.
     """
     run = {"run_id": owner.run_id, "by": f"{owner.user} on {owner.controller}"}
-    command = fenced(_count(node, owner.run_id, json.dumps(run)), lock=lock, run_id=owner.run_id, name=NAME)
-    outcome = session.run(command)
+    session, command = sender.session, _count(node, owner.run_id, json.dumps(run))
+    try:
+        outcome = sender.make(command, NAME)
+    except ConnectionLost:
+        outcome = sender.make(command, NAME)  # counting the same run again does nothing
     if was_fenced_off(outcome):
         raise lock_lost(session.host, owner.run_id)
     if not outcome.ok:

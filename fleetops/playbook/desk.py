@@ -21,7 +21,7 @@ from fleetops.model.record import Capacity, LaunchRecord, ReclaimRow
 from fleetops.model.session import Answer, Session, Streaming
 from fleetops.playbook.attempts import NAME as ATTEMPTS
 from fleetops.playbook.attempts import count_attempt, host_of, is_counted
-from fleetops.playbook.fence import fenced, was_fenced_off
+from fleetops.playbook.fence import was_fenced_off
 from fleetops.playbook.guards import first_objection
 from fleetops.playbook.interrupts import held_back
 from fleetops.playbook.journal import Journal, command_entry, outcome_entry
@@ -34,6 +34,7 @@ from fleetops.playbook.lock import (
     lock_lost,
     take_lock,
 )
+from fleetops.playbook.lost import Sender
 from fleetops.steps.support.base import Situation
 from fleetops.store.database import Store
 
@@ -110,8 +111,8 @@ class RunDesk:
     def change(self, action: Action) -> Outcome:
         """Guards again, intent down, command, outcome down.
 
-        Raises Refused when a guard does not hold any more. A connection that is lost on the way gives an outcome
-        without a status: what became of the change is for the facts to tell.
+        Raises Refused when a guard does not hold any more. A connection that was lost once the change had begun gives an
+        outcome without a status: what became of it is for the facts to tell.
         """
         self._check(self.guards, action.host)
         if ATTEMPTS in self.guards:
@@ -129,8 +130,7 @@ class RunDesk:
 
     def lock(self, host: str, name: str) -> None:
         """Take a lock for this run, or keep it. Raises Refused naming the holder."""
-        owner = Owner.this_process(self.journal.run_id)
-        take_lock(self.tools.session(host), name, owner, self.lease_s)
+        take_lock(self.tools.session(host), name, Owner.this_process(self.journal.run_id), self.lease_s)
         if (host, name) not in self.locks:
             self.locks.append((host, name))
             self.journal.write("locked", self.tools.clock(), host=host, name=name)
@@ -154,30 +154,30 @@ class RunDesk:
         observation, run_id = self.current.observation, self.journal.run_id
         if is_counted(observation, (run_id, *self.current.continues)):
             return
-        host, owner = host_of(observation), Owner.this_process(run_id)
+        host = host_of(observation)
         self.journal.write("attempt", self.tools.clock(), step=self.step, host=host)
-        count_attempt(self.tools.session(host), self.current.node_name, owner, self._lock_on(host))
+        count_attempt(self._sender(host), self.current.node_name, Owner.this_process(run_id))
 
     def _make(self, action: Action) -> Outcome:
         """Write down, make, write down. Raises Refused where the host finds that the lock is not this run's any more."""
-        command = fenced(
-            action.command, lock=self._lock_on(action.host), run_id=self.journal.run_id, name=self.step
-        )
-        entry = command_entry(action.host, action.command)
+        sender, entry = self._sender(action.host), command_entry(action.host, action.command)
         self.changes += 1
         self.mute = False
         self.journal.write("intent", self.tools.clock(), step=self.step, why=action.why, **entry)
         with held_back(self.tell):
             try:
-                outcome = self.tools.session(action.host).run(command)
+                outcome = sender.make(action.command, self.step)
             except ConnectionLost as error:
                 self._note_outcome(lost=error.message)
-                self.tell(f"{error.message}: looking at what became of it")
                 return Outcome(status=None, stderr=error.message)
             self._note_outcome(**outcome_entry(outcome))
         if was_fenced_off(outcome):
             raise lock_lost(action.host, self.journal.run_id)
         return outcome
+
+    def _sender(self, host: str) -> Sender:
+        """What makes changes on a host, under the lock that is held there."""
+        return Sender(self.tools.session(host), self.journal.run_id, self._lock_on(host), self)
 
     def _lock_on(self, host: str) -> str:
         """The lock that this run holds on a host; a node that has just come back is locked before anything is changed there."""

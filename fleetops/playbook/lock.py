@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fleetops.model.command import Command, Outcome, shell
-from fleetops.model.errors import FleetopsError, Refused
+from fleetops.model.errors import ConnectionLost, FleetopsError, Refused
 from fleetops.model.session import Session
 from fleetops.steps.support.detached import RUNS, UNDER_WAY, under_way
 
@@ -140,7 +140,7 @@ def _ticks(pid: int) -> int:
 
 def take_lock(session: Session, name: str, owner: Owner, lease_s: int = LEAST_LEASE_S) -> None:
     """Take the lock `name` on the session's host, or keep it where this run has it. Raises Refused naming the holder."""
-    outcome = session.run(_take(name, owner, lease_s))
+    outcome = _twice_at_most(session, _take(name, owner, lease_s))
     if outcome.ok:
         return
     if outcome.status != _HELD:
@@ -157,6 +157,14 @@ def take_lock(session: Session, name: str, owner: Owner, lease_s: int = LEAST_LE
             return
         holder, since_s, _ = _holder(outcome)
     raise _refused(session.host, holder, since_s)
+
+
+def _twice_at_most(session: Session, command: Command) -> Outcome:
+    """Taking a lock that is this run's already keeps it, giving it back twice does nothing: a lost answer may be asked for again."""
+    try:
+        return session.run(command)
+    except ConnectionLost:
+        return session.run(command)
 
 
 def must_be_free(session: Session, name: str) -> None:
@@ -228,7 +236,7 @@ def lock_lost(host: str, run_id: str) -> Refused:
 
 def release_lock(session: Session, name: str, run_id: str) -> bool:
     """Give the lock back; whether it was this run's. Somebody else's is left alone."""
-    return session.run(_drop(name, run_id)).ok
+    return _twice_at_most(session, _drop(name, run_id)).ok
 
 
 def _take(name: str, owner: Owner, lease_s: int) -> Command:

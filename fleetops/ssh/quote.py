@@ -24,6 +24,13 @@ _RUN = (
     'printf "%s:%s\\n" "$1" "$$"; printf "%s:\\n" "$1" >&2; shift; exec 3>&2 2>/dev/null; '
     '(exec "$@") 2>&3 3>&-; exit "$?"'
 )
+# The same for a change that is given standard input: where the connection breaks before all of it has come, nothing is run.
+# What was sent ends with the nonce; `$(...)` and the shell's own printf keep it out of every argv and every file.
+_RUN_WHOLE = (
+    'printf "%s:%s\\n" "$1" "$$"; printf "%s:\\n" "$1" >&2; input=$(cat); '
+    'case $input in *"$1") input=${input%"$1"} ;; *) echo "its input did not come whole: nothing was run" >&2; exit 1 ;; '
+    'esac; shift; exec 3>&2 2>/dev/null; printf %s "$input" | (exec "$@") 2>&3 3>&-; exit "$?"'
+)
 # A `timeout` that gets SIGTERM does what it does at its deadline: SIGTERM to its process group, SIGKILL a little later.
 # The nonce in its command line proves that the process is still the one whose start marker gave this number.
 _END = (
@@ -76,7 +83,18 @@ def command_line(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
         nonce: what its start marker is made of.
         sudo: start it through sudo, which asks for a password with `ask_marker(nonce)` if it needs one.
     """
-    return _line(_RUN, nonce, _bounded(command, KILL_AFTER_S), sudo=sudo)
+    script = _RUN_WHOLE if _is_fed_whole(command) else _RUN
+    return _line(script, nonce, _bounded(command, KILL_AFTER_S), sudo=sudo)
+
+
+def command_input(command: Command, nonce: str) -> bytes:
+    """What is sent to the standard input of the same line."""
+    return encode(command.stdin + (nonce if _is_fed_whole(command) else ""))
+
+
+def _is_fed_whole(command: Command) -> bool:
+    """Half of what a change is to write or to start is worse than nothing; a shell's variable holds no NUL."""
+    return command.changes and bool(command.stdin) and "\0" not in command.stdin
 
 
 def end_command(nonce: str, shell_pid: str, *, root: bool) -> Command:

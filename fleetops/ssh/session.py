@@ -99,7 +99,7 @@ class SshSession:
             exchange = Exchange(
                 channel,
                 *streams,
-                stdin=quote.encode(command.stdin),
+                stdin=quote.command_input(command, nonce),
                 allowances_s=(START_S, command.deadline_s + quote.KILL_AFTER_S + GRACE_S),
                 batch=False,
                 sudo=dialogue,
@@ -242,7 +242,8 @@ class SshSession:
             channel.exec_command(line)  # bytes pass through unchanged
         except (paramiko.SSHException, EOFError, OSError) as error:
             self._link.retire(channel.get_transport())
-            raise self._lost(f"it did not take the command: {error}") from error
+            why = str(error) or "the connection broke"
+            raise self._lost(f"it did not take the command: {why}") from error
         finally:
             guard.cancel()
 
@@ -259,6 +260,8 @@ class SshSession:
                 f"no sign of life {time.monotonic() - exchange.began:.0f} s after the command was sent",
                 Silence.TIMEOUT,
             )
+        if channel.exit_status < 0 and not channel.get_transport().is_active():
+            raise self._lost("the connection broke right after the command was sent")
         said = quote.decode(exchange.out.preamble + b"\n" + exchange.err.preamble).strip()
         if dialogue is not None:
             raise dialogue.refusal(said)

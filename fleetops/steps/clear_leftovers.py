@@ -6,10 +6,13 @@ from fleetops.model.machine import Segment
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.units import show_gb
 from fleetops.steps.support.base import Desk, Options, Situation, Skip, Step
+from fleetops.steps.support.scripts import HEARD_OR_NOT
 
 # The rest: for each segment its name and its creator's pid (`-` when not told). Each is looked at again before it goes:
 # still there, creator dead, mapped or open nowhere. One line each: `NAME removed|kept: WHY|gone`.
-_REMOVE = r"""
+_REMOVE = (
+    HEARD_OR_NOT
+    + r"""
 while [ $# -ge 2 ]; do
     name=$1 creator=$2; shift 2
     if [ "$creator" != - ] && [ -d "/proc/$creator" ]; then echo "$name kept: process $creator lives"; continue; fi
@@ -30,6 +33,7 @@ while [ $# -ge 2 ]; do
     elif rm -f -- "$name"; then echo "$name removed"; else echo "$name kept: rm failed"; fi
 done
 """
+)
 
 
 def plan(situation: Situation, _options: Options) -> PlannedStep:
@@ -51,9 +55,22 @@ def run(desk: Desk, _options: Options) -> str:
     if not segments:
         raise Skip("nothing is left over")
     outcome = desk.change(_action(desk.situation.node_name, segments))
+    if outcome.status is None:
+        return _looked_at(desk, segments, outcome.said)
     kept = [line for line in outcome.stdout.splitlines() if " kept: " in line]
     if not outcome.ok or kept:
         raise StepFailed(f"not removed: {'; '.join(kept) or outcome.said}", host=desk.situation.node_name)
+    return f"{_described(segments)} removed"
+
+
+def _looked_at(desk: Desk, segments: tuple[Segment, ...], lost: str) -> str:
+    """Its answer was lost: what is left tells."""
+    gone = {one.name for one in segments} - {one.name for one in desk.look().attribution.leftovers}
+    if len(gone) < len(segments):
+        raise StepFailed(
+            f"{len(segments) - len(gone)} of {_described(segments)} still there: {lost}",
+            host=desk.situation.node_name,
+        )
     return f"{_described(segments)} removed"
 
 

@@ -8,6 +8,7 @@ import pytest
 from local_session import LocalSession
 from machines import bare, vm
 from node_scenes import NODE, hypervisor_readings, missing, observe
+from patient import Patient
 
 from fleetops.facts import attempts as fact
 from fleetops.model.attempts import ATTEMPTS, Attempt
@@ -18,6 +19,7 @@ from fleetops.playbook import attempts, fence, lock
 from fleetops.playbook.attempts import count_attempt, host_of, is_counted
 from fleetops.playbook.guards import first_objection, objection
 from fleetops.playbook.lock import Owner, take_lock
+from fleetops.playbook.lost import Sender
 from fleetops.steps.support.base import Situation
 
 MINUTE, HOUR = 60.0, 3600.0
@@ -132,7 +134,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def count(run_id: str, session: LocalSession | None = None) -> None:
     session, owner = session or LocalSession(), Owner.this_process(run_id)
     take_lock(session, "node.lock", owner)
-    count_attempt(session, "node-174", owner, "node.lock")
+    count_attempt(Sender(session, run_id, "node.lock", Patient()), "node-174", owner)
     lock.release_lock(session, "node.lock", run_id)
 
 
@@ -175,7 +177,7 @@ def test_of_another_boot_nothing_counts(folder):
 def test_without_its_lock_a_run_counts_nothing(folder):
     session, owner = LocalSession(), Owner.this_process("run-1")
     with pytest.raises(Refused, match="not its own any more") as caught:
-        count_attempt(session, "node-174", owner, "node.lock")
+        count_attempt(Sender(session, "run-1", "node.lock", Patient()), "node-174", owner)
     assert caught.value.guard == "lock"
     assert read() == ()
 

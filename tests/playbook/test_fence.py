@@ -35,14 +35,14 @@ def session() -> LocalSession:
 
 def touch(path: Path, run_id: str = "run-1") -> Command:
     command = Command(argv=("touch", str(path)), changes=True, root=True)
-    return fenced(command, lock="node.lock", run_id=run_id, name="stop-service")
+    return fenced(command, lock="node.lock", run_id=run_id, claim="stop-service-1")
 
 
 def test_with_its_lock_a_change_is_made_as_if_there_were_no_fence(session, folder):
     take_lock(session, "node.lock", Owner.this_process("run-1"))
     script = shell('cat; printf "%s|" "$@" "$(umask)"; exit 3', "a b", "", "$(x)", root=True, changes=True)
     inner = replace(script, stdin="sent\n")
-    plain, outer = session.run(inner), fenced(inner, lock="node.lock", run_id="run-1", name="x")
+    plain, outer = session.run(inner), fenced(inner, lock="node.lock", run_id="run-1", claim="x")
     made = session.run(outer)
     assert (made.status, made.stdout, made.stderr) == (plain.status, plain.stdout, plain.stderr)
     assert made.stdout.startswith("sent\na b||$(x)|")
@@ -69,7 +69,7 @@ def test_without_its_lock_it_changes_nothing(session, folder, of_lock):
 def test_a_change_that_fails_with_the_same_status_was_let_through(session, folder):
     take_lock(session, "node.lock", Owner.this_process("run-1"))
     command = Command(argv=("sh", "-c", "exit 77"), changes=True, root=True)
-    outcome = session.run(fenced(command, lock="node.lock", run_id="run-1", name="x"))
+    outcome = session.run(fenced(command, lock="node.lock", run_id="run-1", claim="x"))
     assert outcome.status == 77
     assert not was_fenced_off(outcome)
 
@@ -78,7 +78,7 @@ def test_a_change_that_goes_on_without_its_controller_keeps_the_lock_from_everyb
     gone = replace(Owner.this_process("run-1"), start_ticks=1)
     take_lock(session, "node.lock", gone)
     command = Command(argv=("sleep", "60"), changes=True, root=True)
-    going = subprocess.Popen(fenced(command, lock="node.lock", run_id="run-1", name="reset-gpus").argv)
+    going = subprocess.Popen(fenced(command, lock="node.lock", run_id="run-1", claim="reset-gpus-1").argv)
     until = time.monotonic() + PATIENCE_S
     while not session.run(under_way("run-1", str(folder / "runs"))).stdout:
         assert time.monotonic() < until
@@ -114,7 +114,7 @@ def test_a_change_that_begins_while_the_lock_is_taken_over_gives_it_back(session
 
 def test_no_change_is_made_but_as_root():
     with pytest.raises(ValueError, match="root"):
-        fenced(Command(argv=("true",), changes=True), lock="node.lock", run_id="run-1", name="x")
+        fenced(Command(argv=("true",), changes=True), lock="node.lock", run_id="run-1", claim="x")
 
 
 def test_the_fence_costs_no_round_trip(session, folder):

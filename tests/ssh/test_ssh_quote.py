@@ -106,6 +106,32 @@ def test_a_script_that_arrives_in_part_runs_nothing(shell, empty, share):
     subprocess.run(shell, input=script, capture_output=True, cwd=empty, check=False)
 
 
+def fed(shell, command, folder, share=1.0):
+    """A change whose connection breaks after that share of its standard input has come, and its output."""
+    nonce = quote.new_nonce()
+    line = quote.command_line(command, nonce).replace(b"exec sh ", f"exec {' '.join(shell)} ".encode())
+    sent = quote.command_input(command, nonce)
+    done = login(shell, line, folder, sent[: int(len(sent) * share)])
+    return done, streams(nonce, [1 << 20], done, closed=False)[0].part(0).content
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@quick
+@given(stdin=st.lists(piece, min_size=1, max_size=6).map(b"".join).filter(len))
+def test_a_change_is_given_its_input_exactly(shell, empty, stdin):
+    command = Command(argv=("cat",), stdin=quote.decode(stdin), changes=True)
+    done, content = fed(shell, command, empty)
+    assert (done.returncode, content) == (0, stdin)
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@pytest.mark.parametrize("share", [0, 0.5, 0.99])
+def test_a_change_whose_input_arrives_in_part_is_not_made(shell, empty, share):
+    command = Command(argv=("touch", "canary"), stdin="a line of a file\n" * 50, changes=True)
+    done, content = fed(shell, command, empty, share)
+    assert (done.returncode, content) == (1, b"")
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_nul_in_an_argument_is_refused_before_anything_is_sent(place):
     argv = ["echo", "fine"]

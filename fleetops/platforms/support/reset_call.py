@@ -24,21 +24,24 @@ _UNITS_FROM = 7
 # are systemd units to stop meanwhile.
 # The lock is held by this shell and all that it starts: while an earlier reset lives, whoever sent it, there is no second
 # (status 75). nvidia-smi and systemctl run beside the shell: a deadline's TERM is acted on while they hang, and then
-# systemd is only told to start the units, not waited for.
+# systemd is only told to start the units, not waited for. Nobody may hear it any more: what they print lies in a file first.
 _RESET = r"""
 gpus=$1 kept=$2 run=$3 stopped= hurry= code=1
 shift 3
 mkdir -p "$run" && exec 9> "$run/reset-gpus.lock" || exit 1
 flock -n 9 || { echo 'an earlier reset is still running' >&2; exit 75; }
-beside() { "$@" & wait $!; }
+said=$run/reset-gpus.said
+: 2> /dev/null > "$said" || said=/dev/null
+quietly() { "$@" > "$said" 2>&1; set -- "$?"; cat "$said"; return "$1"; }
+beside() { "$@" > "$said" 2>&1 & wait $!; set -- "$?"; cat "$said"; return "$1"; }
 ended() {
     trap '' TERM INT
     trap - EXIT
-    if [ -n "$stopped" ] && ! systemctl $hurry start -- $stopped >&2; then echo "services NOT restored: $stopped" >&2; code=1; fi
-    if [ -n "$kept" ] && ! nvidia-smi -pm 1 -i "$kept" >&2; then echo 'persistence mode NOT restored' >&2; code=1; fi
+    if [ -n "$stopped" ] && ! quietly systemctl $hurry start -- $stopped >&2; then echo "services NOT restored: $stopped" >&2; code=1; fi
+    if [ -n "$kept" ] && ! quietly nvidia-smi -pm 1 -i "$kept" >&2; then echo 'persistence mode NOT restored' >&2; code=1; fi
     exit "$code"
 }
-trap '' HUP
+trap '' HUP PIPE
 trap ended EXIT
 trap 'code=143 hurry=--no-block; exit' TERM INT
 for unit in "$@"; do

@@ -21,8 +21,7 @@ _LATE_S = 30.0
 _TIMED_OUT = 124
 ABSENT, RUNNING = "absent", "running"
 
-# `lives CLAIM`: the process that works on it still runs. A zombie has ended: who should reap it may be slow.
-_LIVES = (
+LIVES = (
     START_OF
     + r"""
 lives() {
@@ -33,6 +32,7 @@ lives() {
 }
 """
 )
+"""`lives CLAIM`: the process that works on it still runs. A zombie has ended: who should reap it may be slow."""
 
 _WORK = (
     START_OF
@@ -69,7 +69,7 @@ while [ ! -s "$claim/pid" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); slee
 # $1 claim. First line `absent` where nothing was submitted, `ended STATUS`, `running`, or `lost`: its process is gone and left no status (the host was restarted,
 # or somebody ended it). Then what it printed.
 _WATCH = (
-    _LIVES
+    LIVES
     + r"""
 state=lost
 [ -d "$1" ] || state=absent
@@ -82,7 +82,7 @@ if [ -e "$1/stdout" ]; then tail -c 65536 "$1/stdout"; fi
 )
 
 UNDER_WAY = (
-    _LIVES
+    LIVES
     + r"""
 for file in "$1/$2"/*/pid; do
     claim=${file%/pid}
@@ -94,7 +94,7 @@ done
 
 # $1 folder of all runs; the rest are runs. One line a claim: RUN, NAME, how it stands, its note; separated by tabs.
 _CLAIMS = (
-    _LIVES
+    LIVES
     + r"""
 folder=$1; shift
 for run in "$@"; do

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 
 from fleetops.model.command import Command, shell
 from fleetops.model.machine import Process
-from fleetops.steps.support.scripts import START_OF
+from fleetops.steps.support.scripts import HEARD_OR_NOT, START_OF
 
 # $1: signal name; the rest: PID:START_TICKS. One line a process: `PID sent|gone|other`.
 _SIGNAL = (
     START_OF
+    + HEARD_OR_NOT
     + r"""
 signal=$1; shift
 for one in "$@"; do
