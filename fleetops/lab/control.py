@@ -62,6 +62,12 @@ def network(layout: Layout, host: LabHost) -> Path:
     return Path(f"/proc/{init_pid(layout, lab_host(host.hypervisor))}/root", own, "ns/net")
 
 
+def way_in(folder: Path) -> list[str]:
+    """The argv to put before `entry` for a caller outside of the lab in `folder`, as the lab's owner."""
+    supervisor = json.loads((folder / "process.json").read_text())["pid"]
+    return ["/usr/bin/nsenter", "--target", str(supervisor), *_OUTER_NAMESPACES, "--"]
+
+
 def run_in(
     folder: Path, name: str, argv: Sequence[str], *, stdin: str = "", timeout_s: float = 60.0
 ) -> subprocess.CompletedProcess[str]:
@@ -69,12 +75,9 @@ def run_in(
 
     Raises HostDown, and subprocess.TimeoutExpired.
     """
-    layout = Layout(folder)
-    supervisor = json.loads((folder / "process.json").read_text())["pid"]
-    lab = ["/usr/bin/nsenter", "--target", str(supervisor), *_OUTER_NAMESPACES, "--"]
     owner = LAB_UID if gives_up_root() else None
     return subprocess.run(
-        [*lab, *entry(layout, lab_host(name)), "setsid", *argv],
+        [*way_in(folder), *entry(Layout(folder), lab_host(name)), "setsid", *argv],
         input=stdin,
         capture_output=True,
         text=True,

@@ -38,6 +38,11 @@ class Port:
             self._listener.close()
             self._listener = None
 
+    def give_up(self) -> None:
+        """Refuse, and let the port be anybody's."""
+        self.close()
+        self._keeper.close()
+
     def _accept(self, listener: socket.socket) -> None:
         while True:
             try:

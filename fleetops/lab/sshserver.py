@@ -66,6 +66,10 @@ class HostServer:
         """The number of its TCP port."""
         return self._port.number
 
+    def server(self, client_key: str, doors: Doors) -> "_Server":
+        """What answers the requests of one connection."""
+        return _Server(client_key, doors)
+
     def follow(self) -> None:
         """Break every connection that is not of this run of the host; listen while it is up."""
         boot = self._boot()
@@ -77,6 +81,12 @@ class HostServer:
             self._port.open()
         else:
             self._port.close()
+
+    def end(self) -> None:
+        """Break every connection, and give the port up."""
+        self._port.give_up()
+        for connection in list(self._open):
+            connection.close()
 
     def _boot(self) -> tuple[int, ...]:
         """What tells this run of the host from others; nothing where it is down, for whatever reason."""
@@ -93,7 +103,7 @@ class HostServer:
         if self._doors.is_mute():
             self._open[connection] = boot  # taken, and not a word
             return
-        server = _Server(self._client_key, self._doors)
+        server = self.server(self._client_key, self._doors)
         transport = _Transport(connection, server.answered)
         transport.add_server_key(self._host_key)
         self._open[transport] = boot

@@ -86,7 +86,7 @@ def _run(bench: Bench, trial: Trial, log: Path, other: CommandLine | None) -> No
     node, scenario = trial.scenario.node, trial.scenario
     bench.break_node(node, scenario.breakage)
     neighbour, bystander = bench.services(NEIGHBOUR), bench.node(node).spawn("sleep", "600")
-    before = _run_ids(bench, node)
+    before = run_ids(bench, node)
     log.unlink(missing_ok=True)
     died = _mortal(bench, node, log, trial.point)
     last = log.read_text(encoding="utf-8").splitlines()[-1].partition(" ")[2]
@@ -95,7 +95,7 @@ def _run(bench: Bench, trial: Trial, log: Path, other: CommandLine | None) -> No
     trial.expect(
         killed or died.returncode == 0, f"the first run ended with {died.returncode}: {died.stderr[-300:]}"
     )
-    first = sorted(_run_ids(bench, node) - before)
+    first = sorted(run_ids(bench, node) - before)
     ended = bool(first) and _has_ended(bench, first[0])
     ran = (other or bench.fleetops)("recover", node, "--yes", "--json", *_WAIVED, timeout=_PATIENCE_S)
     told = json.loads(ran.stdout) if ran.stdout.strip() else {}
@@ -109,9 +109,9 @@ def _run(bench: Bench, trial: Trial, log: Path, other: CommandLine | None) -> No
         trial.expect(named == first[0] or nothing, f"the next run names {named}, not {first[0]}")
         status = _status(bench, first[0])
         trial.expect(other is not None or status == "taken-over", f"{first[0]} is {status} afterwards")
-    mine = (_run_ids(bench, node) - before) | {told.get("run", "")}
-    _judge_state(bench, trial)
-    _judge_repeats(bench, trial, mine)
+    mine = (run_ids(bench, node) - before) | {told.get("run", "")}
+    judge_state(bench, trial)
+    judge_repeats(bench, trial, mine)
     same = bench.services(NEIGHBOUR) == neighbour
     trial.expect(same, "the neighbour's service is not as it was")
     if not scenario.restarts:
@@ -119,7 +119,7 @@ def _run(bench: Bench, trial: Trial, log: Path, other: CommandLine | None) -> No
         trial.expect(comm == "sleep", "a process that is nobody's business was ended")
 
 
-def _judge_state(bench: Bench, trial: Trial) -> None:
+def judge_state(bench: Bench, trial: Trial) -> None:
     """As an undisturbed run leaves the node: it serves, and nothing is wrong with it."""
     node = trial.scenario.node
     ranks = [name for _, name in bench.services(node) if "scheduler" in name or "sched" in name]
@@ -131,7 +131,7 @@ def _judge_state(bench: Bench, trial: Trial) -> None:
     trial.expect(not locks, f"locks are left: {locks}")
 
 
-def _judge_repeats(bench: Bench, trial: Trial, runs: set[str]) -> None:
+def judge_repeats(bench: Bench, trial: Trial, runs: set[str]) -> None:
     """Over both runs together: one stop, one start, one reset, one service started."""
     node, host = trial.scenario.node, lab_host(trial.scenario.node)
     where = [node, *([host.hypervisor] if host.hypervisor else [])]
@@ -170,7 +170,7 @@ def _runs(bench: Bench) -> list[dict[str, Any]]:
     return runs
 
 
-def _run_ids(bench: Bench, node: str) -> set[str]:
+def run_ids(bench: Bench, node: str) -> set[str]:
     return {run["run_id"] for run in _runs(bench) if run["node"] == node}
 
 

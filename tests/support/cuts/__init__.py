@@ -1,0 +1,1 @@
+"""Recoveries whose SSH connection is cut around every command that changes something."""
