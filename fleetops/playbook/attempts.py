@@ -10,6 +10,7 @@ from collections.abc import Collection
 from fleetops.facts.attempts import FOLDER
 from fleetops.model.attempts import ATTEMPTS, Attempt
 from fleetops.model.command import Command, shell
+from fleetops.model.duration import show_duration
 from fleetops.model.errors import ConnectionLost, FleetopsError, Refused
 from fleetops.model.fact import Facts
 from fleetops.model.finding import Observation
@@ -57,8 +58,8 @@ def attempts(observation: Observation, own: Collection[str] = ()) -> str:
     last = others[0]
     often = f" ({len(others)} such runs within a day)" if len(others) >= MOST_A_DAY else ""
     return (
-        f"{observation.node.name} was reset or power-cycled {_told(last.ago_s)} ago by run {last.run_id} of {last.by}{often}:"
-        f" the next such run is allowed in {_told(wait_s + _UP_S)}"
+        f"{observation.node.name} was reset or power-cycled {show_duration(last.ago_s)} ago by run {last.run_id} of {last.by}{often}:"
+        f" the next such run is allowed in {show_duration(wait_s + _UP_S)}"
     )
 
 
@@ -138,13 +139,3 @@ def refuse(observation: Observation, own: Collection[str]) -> Refused | None:
         why = error.message
     node = observation.node.name
     return Refused(why, guard=NAME, host=node, hint=how_to_go_on(observation)) if why else None
-
-
-def _told(seconds: float) -> str:
-    """`40 s`, `12 min`, `23 h 10 min`."""
-    minutes = int(seconds) // 60
-    if seconds < 60:
-        return f"{int(seconds)} s"
-    if minutes < 60:
-        return f"{minutes} min"
-    return f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")

@@ -2,10 +2,10 @@
 
 from rich.text import Text
 
+from fleetops.model.duration import show_delay, show_duration
 from fleetops.model.load import Load
 from fleetops.model.record import Capacity, LaunchRecord
 from fleetops.model.units import show_gb
-from fleetops.render.duration import show_delay, show_duration
 from fleetops.render.table import columns
 
 _NOT_RECORDED = "not recorded"

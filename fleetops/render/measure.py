@@ -11,9 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from fleetops.model.duration import show_delay, show_duration
 from fleetops.model.load import Load, Others, Tally, Target
 from fleetops.model.measure import Lengths, Measurement, Spread
-from fleetops.render.duration import show_delay, show_duration
 from fleetops.render.launched import spoken_load
 from fleetops.render.output import Output
 from fleetops.render.plain import safe

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
+from fleetops.model.duration import show_duration
 from fleetops.model.engine import ENGINE_SOURCE
 from fleetops.model.finding import Finding, Severity
 from fleetops.model.guest import GUEST
@@ -13,7 +14,6 @@ from fleetops.model.jsonable import jsonable
 from fleetops.model.machine import IDENTITY
 from fleetops.model.nodeset import fold_names
 from fleetops.model.report import Report, Verdict
-from fleetops.render.duration import show_duration
 from fleetops.render.plain import safe
 from fleetops.render.probe_rows import probe_rows
 from fleetops.render.rows import Row, lay_out, opposite

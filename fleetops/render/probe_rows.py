@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from fleetops.model.duration import show_duration
 from fleetops.model.engine import Service
 from fleetops.model.machine import IDENTITY, Process
 from fleetops.model.nodeset import fold_names
@@ -10,7 +11,6 @@ from fleetops.model.report import GpuHolder, GpuUse, MemoryUse, PortUse, RankUse
 from fleetops.model.secrets import looks_secret
 from fleetops.model.supervisor import Supervisor
 from fleetops.model.units import GB, show_gb, show_gib
-from fleetops.render.duration import show_duration
 from fleetops.render.probe_outside import hypervisor_rows, missing_rows
 from fleetops.render.rows import Row
 

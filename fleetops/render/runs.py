@@ -6,10 +6,10 @@ from typing import Any
 
 from rich.text import Text
 
+from fleetops.model.duration import show_duration
 from fleetops.model.jsonable import jsonable
 from fleetops.model.record import RunSummary
 from fleetops.model.story import Bundle, Story
-from fleetops.render.duration import show_duration
 from fleetops.render.output import Output, safe
 from fleetops.render.table import columns
 

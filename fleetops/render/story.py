@@ -11,11 +11,11 @@ from typing import Self
 from rich.cells import cell_len
 from rich.text import Text
 
+from fleetops.model.duration import show_duration
 from fleetops.model.record import ReclaimRow
 from fleetops.model.story import Bundle, Story, ToldChange, ToldPlan, ToldStep
 from fleetops.model.units import KB, MB
 from fleetops.render.commands import spoken_argv
-from fleetops.render.duration import show_duration
 from fleetops.render.launched import launched
 from fleetops.render.operate import findings_table, show_reclaimed
 from fleetops.render.output import Output

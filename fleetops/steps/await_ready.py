@@ -1,6 +1,7 @@
 """Wait until the service really serves: its own log, its own endpoint, then generations; watched for a while after."""
 
 from fleetops.engines import Engine, engine
+from fleetops.model.duration import show_duration
 from fleetops.model.engine import LogReport
 from fleetops.model.errors import StepFailed, Unreachable
 from fleetops.model.fleet import Profile
@@ -177,8 +178,7 @@ def _watch(desk: Desk, follower: Follower, profile: Profile, options: Options) -
 
 
 def _spoken(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+    return show_duration(seconds) if seconds >= 60 else f"{seconds:.1f} s"
 
 
 STEP = Step(

@@ -7,6 +7,7 @@ proves nothing, neither does a host that was silent for a while.
 from collections.abc import Callable
 
 from fleetops.facts.guest import TOOLS
+from fleetops.model.duration import show_duration
 from fleetops.model.errors import Refused, StepFailed
 from fleetops.model.fact import Facts, Missing
 from fleetops.model.finding import Observation
@@ -31,8 +32,8 @@ def plan(situation: Situation, options: Options) -> PlannedStep:
         step="await-reboot",
         title=f"a person reboots {machine}",
         host=machine,
-        detail=f"{_to_do(situation)}; within {_spoken(options.seconds('within'))}, proven by a new boot id of {machine};"
-        f" {_spoken(options.seconds('back'))} more for {situation.node_name}, its GPUs and its memory",
+        detail=f"{_to_do(situation)}; within {show_duration(options.seconds('within'))}, proven by a new boot id of {machine};"
+        f" {show_duration(options.seconds('back'))} more for {situation.node_name}, its GPUs and its memory",
         blocked=against.message if against else "",
         hopeless=against is not None,
         guard=against.guard if against else "",
@@ -66,7 +67,7 @@ def run(desk: Desk, options: Options) -> str:
     after_s = desk.now() - began
     came = stop_again(desk)
     return (
-        f"{machine} was rebooted, {desk.situation.node_name} answers as itself, whole, after {_spoken(after_s)}"
+        f"{machine} was rebooted, {desk.situation.node_name} answers as itself, whole, after {show_duration(after_s)}"
         f"{f'; the service it started itself: {came}' if came else ''}"
     )
 
@@ -84,7 +85,7 @@ def _until(
     while why := why_not(desk.look().observation):
         if desk.now() >= until:
             raise StepFailed(
-                f"{what} {_spoken(within_s)} later: {why}", host=desk.situation.node_name, hint=mend
+                f"{what} {show_duration(within_s)} later: {why}", host=desk.situation.node_name, hint=mend
             )
         desk.tell(f"{told} ({why})")
         desk.wait(_POLL_S)
@@ -205,11 +206,6 @@ def _to_start(observation: Observation) -> str:
     if guest is None or guest.config.get("onboot") == "1":
         return ""
     return f"; then {TOOLS[guest.kind]} start {guest.id} on {observation.node.hypervisor}, which does not start it at boot"
-
-
-def _spoken(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes and rest else f"{minutes} min" if minutes else f"{rest} s"
 
 
 STEP = Step(

@@ -230,7 +230,16 @@ def _start(desk: Desk, power: Power, before: Observation) -> str:
     outcome = follow(desk, detached(action, desk.situation.run_id, START))
     words = outcome.stdout + outcome.stderr
     desk.keep("start.txt", words)
-    if not outcome.ok and power.is_down(desk.look().observation) == "":
+    if outcome.ok:
+        return ", ".join(dict.fromkeys(_NOT_RESET.findall(words)))
+    now = desk.look().observation
+    if now.hypervisor_facts is None or now.hypervisor_facts.silence:
+        raise StepFailed(
+            f"{before.node.name} is stopped, and what became of {typed(action)} is not known: {action.host} does not answer",
+            host=action.host,
+            hint=f"when {action.host} answers: fleetops recover {before.node.name}, which looks and goes on from there",
+        )
+    if power.is_down(now) == "":
         raise StepFailed(
             f"{before.node.name} is stopped and could not be started: "
             f"{_how_it_ended(outcome, action, action.command.deadline_s)}",

@@ -2,9 +2,9 @@
 
 from dataclasses import asdict, replace
 
+from fleetops.model.duration import show_delay
 from fleetops.model.load import SHORT, STANDARD
 from fleetops.model.record import Capacity, LaunchRecord
-from fleetops.render.duration import show_delay
 from fleetops.render.launched import incomparable, launched
 
 NOW = Capacity(

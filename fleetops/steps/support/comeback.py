@@ -86,8 +86,10 @@ def _not_back(now: Observation, life: Life) -> str:
     if not told.machine_id or told.machine_id != life.machine_id:
         raise StepFailed(
             f"another machine answers as {now.node.name} after its start: its machine-id is"
-            f" {told.machine_id or 'empty'}, it was {life.machine_id or 'not known'}",
+            f" {told.machine_id or 'empty'}, it was {life.machine_id or 'not known'}; nothing is done to it",
             host=now.node.name,
+            hint=f"a person sees who answers: fleetops run {now.node.name} -- hostname; and how the guest is:"
+            f" fleetops probe {now.node.name}",
         )
     is_vm = now.node.guest is not None and now.node.guest.kind == "vm"
     if is_vm and not told.boot_id:
