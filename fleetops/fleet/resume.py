@@ -57,6 +57,8 @@ class Resumption:
         if hypervisor := self._hypervisor:
             self._read(hypervisor, HYPERVISOR_LOCK)
         observation = look()
+        if self.run and self.run.if_down and not self.stopped(observation):
+            self.run, self.claims = None, {}
         observation = self._until_back(observation, look)
         if observation.silence is None and self._read(self.node, NODE_LOCK):
             observation = look()

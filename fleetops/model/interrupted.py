@@ -15,6 +15,7 @@ class Interrupted:
         unknown: its change of which no outcome is written down; "" where there is none.
         launched_at: when it began to start the service, seconds since the epoch; None where it is not known to have.
         left: what hosts tell of its changes, one a line.
+        if_down: it is one to go on from only while the guest that it has stopped is down.
     """
 
     run_id: str
@@ -25,3 +26,4 @@ class Interrupted:
     unknown: str = ""
     launched_at: float | None = None
     left: tuple[str, ...] = ()
+    if_down: bool = False

@@ -54,10 +54,29 @@ def test_a_later_run_that_ended_leaves_nothing_to_go_on_from(run, tmp_path, end)
     assert interrupted_in(tmp_path, NODE) is None
 
 
-def test_a_later_one_that_was_refused_before_it_changed_anything_ends_nothing(run, tmp_path):
+@pytest.mark.parametrize("end", ["refused", "failed"])
+def test_a_later_one_that_ended_before_it_changed_anything_ends_nothing(run, tmp_path, end):
     run(FIRST, open_change="stop-service")
-    run(SECOND, end="refused")
+    run(SECOND, end=end)
     assert interrupted_in(tmp_path, NODE).run_id == FIRST
+
+
+@pytest.mark.parametrize("claim", ["power-cycle-stop", "power-cycle-start"])
+@pytest.mark.parametrize(("ended", "told"), [("failed", True), ("done", False)])
+def test_one_that_failed_while_it_restarted_the_guest_is_told_for_as_long_as_that_is_down(
+    tmp_path, claim, ended, told
+):
+    journal = Journal(tmp_path, FIRST)
+    argv = ["sh", "-c", "...", "fleetops-submit", f"/run/fleetops/runs/{FIRST}/{claim}"]
+    journal.write("begin", 0.0, playbook="recover", node=NODE)
+    journal.write("intent", 1.0, step="power-cycle", host="pve-01", why="stop node-174", argv=argv)
+    journal.write("step-end", 2.0, step="power-cycle", status=ended, detail="")
+    journal.write("end", 3.0, status="failed", why="pve-01 does not answer")
+    journal.close()
+    found = interrupted_in(tmp_path, NODE)
+    assert (found is not None) == told
+    if found:
+        assert (found.if_down, found.how) == (True, "failed: pve-01 does not answer")
 
 
 def test_one_that_the_operator_interrupted_counts_once_it_has_changed_something(run, tmp_path):
