@@ -2,12 +2,13 @@
 
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 # What changes a host: every change within its fence, and the lock being taken and given back.
 _CHANGES = re.compile(r"'fleetops-(?:fence|lock|unlock)'")
-_STEP = re.compile(r"'fleetops-fence' '[^']*' '([^']*)'")
+_STEP = re.compile(r"'fleetops-fence' '[^']*' '([^']*)-[0-9a-f]{8}'")
 _WORDS = re.compile(r"'(fleetops-[a-z-]+)' '([^'\n]*)'")
 _RUN = re.compile(r"\d{8}-\d{6}-[\w-]+?-[0-9a-f]{6}")
 
@@ -27,6 +28,10 @@ class Moment(StrEnum):
     AFTER = "after its end"
 
 
+def nothing_else() -> None:
+    """Nothing happens but that the connection breaks."""
+
+
 @dataclass
 class Cutter:
     """Counts the changes; thread-safe. With `at` 0 nothing is cut.
@@ -34,18 +39,22 @@ class Cutter:
     Attributes:
         seen: what arrived, in order, each as `HOST STEP: WHAT`.
         cut: the one whose connection was cut, "" where none was.
+        then: what else happens at that moment.
     """
 
     at: int | str = 0
     moment: Moment = Moment.BEFORE
     seen: list[str] = field(default_factory=list)
     cut: str = ""
+    then: Callable[[], None] = nothing_else
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def arm(self, at: int | str, moment: Moment = Moment.BEFORE) -> None:
+    def arm(
+        self, at: int | str, moment: Moment = Moment.BEFORE, then: Callable[[], None] = nothing_else
+    ) -> None:
         """Count from one again; cut at this number, or at the first whose name holds this text."""
         with self._lock:
-            self.at, self.moment, self.seen, self.cut = at, moment, [], ""
+            self.at, self.moment, self.then, self.seen, self.cut = at, moment, then, [], ""
 
     def arrives(self, host: str, line: str) -> Moment | None:
         """Note a command line; when its connection is to break, None for never."""
@@ -57,6 +66,7 @@ class Cutter:
             if self.cut or not (named or self.at == len(self.seen)):
                 return None
             self.cut = self.seen[-1]
+            self.then()
             return self.moment
 
 

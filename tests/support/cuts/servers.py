@@ -18,7 +18,7 @@ import paramiko
 from cuts.cutter import Cutter, Moment
 from fleetops.lab import serve, sshserver
 from fleetops.lab.api import Lab
-from fleetops.lab.control import way_in
+from fleetops.lab.control import HostDown, way_in
 from fleetops.lab.fleet import FLEET, LabHost
 from fleetops.lab.keys import CLIENT_KEY
 from fleetops.lab.paths import Layout
@@ -36,21 +36,22 @@ _SLOW = rf"""\1sh -c 'sleep {_SLOW_S}; exec "$@"' slow """
 
 @dataclass(frozen=True)
 class Front:
-    """What stands before a lab: an inventory that leads through it, and what it cuts."""
+    """What stands before a lab: an inventory that leads through it, what it cuts, and the hosts that it lets nobody reach."""
 
     inventory: Path
     cutter: Cutter
+    dark: set[str]
 
 
 @contextmanager
 def front(lab: Lab, folder: Path) -> Iterator[Front]:
     """Servers for all hosts of the lab; `folder`, a new one, gets the files by which clients find them."""
-    cutter, over = Cutter(), threading.Event()
-    servers = [_server(lab, host, cutter) for host in FLEET]
+    cutter, over, dark = Cutter(), threading.Event(), set[str]()
+    servers = [_server(lab, host, cutter, dark) for host in FLEET]
     following = threading.Thread(target=_follow, args=(servers, over), daemon=True)
     following.start()
     try:
-        yield Front(_client_files(lab, folder, {one.name: one.port for one in servers}), cutter)
+        yield Front(_client_files(lab, folder, {one.name: one.port for one in servers}), cutter, dark)
     finally:
         over.set()
         following.join()
@@ -73,24 +74,30 @@ class _CuttingHost(HostServer):
         return _CuttingServer(client_key, doors, self.name, self.cutter)
 
 
-def _server(lab: Lab, host: LabHost, cutter: Cutter) -> HostServer:
+def _server(lab: Lab, host: LabHost, cutter: Cutter, dark: set[str]) -> HostServer:
     """It listens once it is followed."""
     layout = Layout(lab.folder)
     public = (layout.ssh / f"{CLIENT_KEY}.pub").read_text().strip()
     key = paramiko.Ed25519Key.from_private_key_file(str(layout.ssh / f"host_{host.name}"))
-    server = _CuttingHost(host.name, host.address, key, public, _doors(lab, host))
+    server = _CuttingHost(host.name, host.address, key, public, _doors(lab, host, dark))
     server.cutter = cutter
     return server
 
 
-def _doors(lab: Lab, host: LabHost) -> Doors:
+def _doors(lab: Lab, host: LabHost, dark: set[str]) -> Doors:
     """The ways into a host for who is outside of the lab. As the lab's own server has them; a connection into the host goes through that server."""
     inner = serve._doors(Layout(lab.folder), host)
     owner = str(lab_owner())
     become = ["/usr/bin/setpriv", "--reuid", owner, "--regid", owner, "--clear-groups", "--"]
     own = [*(become if gives_up_root() else []), *way_in(lab.folder)]
+
+    def boot() -> tuple[int, ...]:
+        if host.name in dark:
+            raise HostDown(f"{host.name} answers nobody", host=host.name)
+        return inner.boot()
+
     return Doors(
-        boot=inner.boot,
+        boot=boot,
         is_mute=inner.is_mute,
         entry=lambda: [*own, *inner.entry()],
         connect=lambda address, port: _connect(lab, host, address, port),
@@ -150,6 +157,15 @@ class _Wire:
 
     def send_exit_status(self, status: int) -> None:
         self.close()
+
+    @property
+    def remote_chanid(self) -> int:
+        """Asked for where the command has ended by a signal."""
+        return int(self._channel.remote_chanid)
+
+    def get_transport(self) -> paramiko.Transport:
+        self.close()
+        return self._channel.get_transport()
 
     def close(self) -> None:
         self.closed = True

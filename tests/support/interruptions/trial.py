@@ -16,8 +16,8 @@ from fleetops.lab.fleet import lab_host
 _MORTAL = Path(__file__).with_name("mortal.py")
 _WAIVED = ("--waive", "attempts=the same node is broken again and again")
 _PATIENCE_S = 300
-# One line each: RUN CLAIM of every detached change, START CLAIM of every service that was really started.
-_CLAIMS = "cd /run/fleetops/runs 2>/dev/null && ls -d */* || true"
+# One line each: RUN CLAIM of every change that has begun, START CLAIM of every service that was really started.
+_CLAIMS = "cd /run/fleetops/runs 2>/dev/null && ls -d */*/pid | sed 's,/pid$,,' || true"
 _STARTS = "cd /run/fleetops/claims 2>/dev/null && ls -d *.start-service/pid || true"
 
 
