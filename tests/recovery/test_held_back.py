@@ -1,15 +1,22 @@
 """What holds a change back that the node itself would allow: attempts, the fleet's breaker, a protected host."""
 
 import json
+import os
+import pty
 import shutil
+import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
+from command_line import CommandLine, Ran, clean_environment
 
 from fleetops.lab.breakages.base import BrokenNode
 from fleetops.lab.breakages.gpu_memory_held import hold_gpu_memory
+from fleetops.lab.breakages.host_faults import mark
+from fleetops.lab.fleet import lab_host
+from fleetops.lab.trouble import Mark
 from fleetops.model.breaker import CountedRun
 from fleetops.store.breaker import BreakerStore
 
@@ -117,3 +124,72 @@ def test_a_guest_of_a_protected_host_is_left_alone_by_every_command_that_changes
     assert protecting("recover", "node-174", "--yes", "--waive", "protected=now").status == 2
     assert as_it_is(fleet) == before
     assert fleet.fleetops("runs", "--json").json["runs"] == runs
+
+
+def answered(command: CommandLine, *words: str, meanwhile: Callable[[], None]) -> Ran:
+    """A command that asks on its terminal; something happens while the operator reads, who then agrees."""
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(
+        command.argv(*words),
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=command.cwd,
+        env=clean_environment(),
+    )
+    os.close(theirs)
+    asked = ""
+    while not asked.endswith("[y/N] "):
+        read = running.stderr.read(1)
+        assert read, asked
+        asked += read
+    meanwhile()
+    os.write(ours, b"y\n")
+    out, err = running.communicate(timeout=120)
+    os.close(ours)
+    return Ran(running.returncode, out, err)
+
+
+def test_a_backup_that_begins_while_the_operator_reads_the_plan_refuses_the_change(fleet):
+    node = BrokenNode(fleet.lab.folder, "node-175")
+    fleet.break_node("gpu-memory-held", "node-175")
+    before = fleet.process_table("node-175")
+    try:
+        ran = answered(fleet.fleetops, "reset-gpus", "node-175", meanwhile=lambda: node.backup("start"))
+        assert ran.status == 5, ran
+        assert "guest 175 is locked by Proxmox (backup) on pve-01; running: vzdump" in ran.stdout
+        assert "wait for vzdump of root@pam to end" in ran.stdout
+        run = fleet.fleetops("runs", "--json").json["runs"][0]
+        assert (run["playbook"], run["status"]) == ("reset-gpus", "refused")
+        story = fleet.fleetops("runs", "show", run["run_id"], "--json").json
+        assert not [step for step in story["steps"] if step["changes"]]
+        assert fleet.process_table("node-175") == before
+        assert run["run_id"] not in fleet.run(
+            "pve-01", "sh", "-c", "cat /run/fleetops/attempts/* 2>/dev/null; true"
+        )
+    finally:
+        node.backup("end")
+
+
+@pytest.mark.long
+def test_another_machine_that_answers_after_a_restart_is_left_alone(fleet):
+    node, before = BrokenNode(fleet.lab.folder, "node-181"), fleet.process_table("node-190")
+    fleet.break_node("no-banner", "node-181")
+    mark(node, Mark.IMPOSTOR, "node-190")
+    try:
+        ran = fleet.fleetops("recover", "node-181", "--yes", "--json", timeout=400)
+    finally:
+        node.clear()
+    assert ran.status == 4, ran
+    ours, theirs = lab_host("node-181").machine_id, lab_host("node-190").machine_id
+    assert (
+        f"another machine answers as node-181 after its start: its machine-id is {theirs}, it was {ours}"
+        in ran.json["why"]
+    )
+    assert "fleetops run" in ran.json["hint"]
+    assert fleet.process_table("node-190") == before
+    assert (
+        fleet.run("node-190", "sh", "-c", "ls /run/fleetops/locks /run/fleetops/claims 2>/dev/null; true")
+        == ""
+    )
