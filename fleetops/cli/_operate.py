@@ -127,7 +127,7 @@ def operate(
             profile=profile,
             book=book,
             sessions=sessions,
-            state=world.state(inventory),
+            state=world.state(inventory, reads=args.dry_run),
             waived=waivers(args),
             proofs=Proofs(cache_folder(world.environ)),
             clock=world.clock,
@@ -152,6 +152,8 @@ def _run(
         show_result,
     )
 
+    if not args.dry_run:
+        operation.store.must_be_writable()
     with output.err.status(f"looking at {operation.node.name}") if output.is_terminal else nullcontext():
         plan, situation = operation.prepare()
     if plan.healthy:

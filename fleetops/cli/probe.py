@@ -35,8 +35,9 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     nodes = [host for host in select_hosts(inventory, args.hosts, of="nodes") if isinstance(host, Node)]
     order = {node.name: place for place, node in enumerate(nodes)}
     output = world.output(args)
+    remembered = Store(world.state(inventory, reads=True), output.note)
     with world.connections(inventory) as connections:
-        found = probe_nodes(connections, inventory, nodes, Store(world.state(inventory)), pss=not args.fast)
+        found = probe_nodes(connections, inventory, nodes, remembered, pss=not args.fast)
         reports = sorted(found, key=lambda report: order[report.node.name])
     if output.wants_json:
         output.json(probe_json(reports))

@@ -53,7 +53,7 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     from fleetops.render.runs import runs_json, show_runs
 
     inventory, output = world.inventory(args), world.output(args)
-    known, found = known_secrets(inventory), list_runs(world.state(inventory))[: args.limit]
+    known, found = known_secrets(inventory), list_runs(world.state(inventory, reads=True))[: args.limit]
     runs = [without_secrets(run, known) for run in found]
     if output.wants_json:
         output.json(runs_json(runs))
@@ -70,7 +70,7 @@ def _show(args: argparse.Namespace, world: World) -> Exit:
     from fleetops.render.story import show_story
 
     inventory = world.inventory(args)
-    state, known = world.state(inventory), known_secrets(inventory)
+    state, known = world.state(inventory, reads=True), known_secrets(inventory)
     (run, later), output = find_run(state, args.run), world.output(args)
     story = tell_story(state / "runs" / run.run_id, run, known, later)
     if args.bundle is not None:

@@ -154,7 +154,7 @@ def _with_inventory(
             nodes,
             profile,
             given,
-            records=Store(world.state(inventory)),
+            records=Store(world.state(inventory, reads=True), output.note),
             proofs=proofs,
             on_answer=on_answer,
         )

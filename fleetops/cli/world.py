@@ -84,12 +84,14 @@ class World:
             raise FleetopsError(f"{prompt.rstrip(': ')} is needed, and there is no terminal to ask on")
         return getpass.getpass(prompt, stream=self.stderr)
 
-    def state(self, inventory: "Inventory") -> Path:
-        """The folder for journals and records, made private (0700)."""
+    def state(self, inventory: "Inventory", *, reads: bool = False) -> Path:
+        """The folder for journals and records, made private (0700); who only `reads` goes on where it cannot be made."""
         folder = inventory.settings.state or self._own_state()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
+            if reads:
+                return folder
             raise FleetopsError(
                 f"cannot make the state folder {folder}: {error.strerror}",
                 hint="set FLEETOPS_STATE, or `settings: {state: PATH}` in the inventory, to a writable folder",

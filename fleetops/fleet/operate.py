@@ -67,7 +67,7 @@ class Operation:
     gate: Gate = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store = Store(self.state)
+        self.store = Store(self.state, self.tell)
         self.resumption = Resumption(
             state=self.state,
             node=self.node,

@@ -7,7 +7,7 @@ none sees a number that another is about to change.
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple, fields, replace
 from pathlib import Path
 
@@ -53,15 +53,28 @@ class BreakerStore:
             finally:
                 database.close()
         except (sqlite3.Error, OSError) as error:
-            raise FleetopsError(
-                f"what the breaker counts cannot be read or written in {self._path}: {error}",
-                hint="free some disk, or choose another state folder (FLEETOPS_STATE)",
-            ) from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> FleetopsError:
+        return FleetopsError(
+            f"what the breaker counts cannot be read or written in {self._path}: {error}",
+            hint="free some disk, or choose another state folder (FLEETOPS_STATE)",
+        )
 
     def read(self, now: float) -> Breaker:
-        """How it stands."""
-        with self._open() as database:
-            return self._read(database, now)
+        """How it stands; nothing is written for that. Where nothing was ever counted, it is closed."""
+        if not self._path.exists():
+            return Breaker(limit=self._limit, runs=())
+        try:
+            with closing(
+                sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", _PATIENCE_S, uri=True)
+            ) as database:
+                tables = database.execute(
+                    "select count(*) from sqlite_master where name = 'recoveries'"
+                ).fetchone()
+                return self._read(database, now) if tables[0] else Breaker(limit=self._limit, runs=())
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
 
     def begin(self, run: CountedRun) -> Breaker | None:
         """Count a run that is about to begin. Where it may not, nothing is counted: the breaker, open from now on."""

@@ -2,14 +2,16 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from fleetops.model.errors import FleetopsError
 from fleetops.model.finding import Baseline
 from fleetops.model.record import Capacity, LaunchRecord
 
+_VERSION = 1
 _SCHEMA = """
 create table if not exists launches (
     node text not null, profile text not null, at real not null, run_id text not null, capacity text not null
@@ -20,22 +22,73 @@ create table if not exists hosts (name text primary key, machine_id text not nul
 
 
 class Store:
-    """What is remembered between runs. Safe for several processes; every method is one transaction."""
+    """What is remembered between runs. Safe for several processes; every method is one transaction.
 
-    def __init__(self, state: Path) -> None:
+    Where nothing can be written (a read-only folder, a full disk) what is there is read all the same. `tell` gets one word
+    where something that was seen is not remembered; what a run cannot do without raises FleetopsError.
+    """
+
+    def __init__(self, state: Path, tell: Callable[[str], None] = lambda _text: None) -> None:
         self._path = state / "fleetops.db"
+        self._tell, self._told, self._readable = tell, False, True
+        try:
+            with self._open() as database:
+                database.executescript(_SCHEMA)
+            self._path.chmod(0o600)
+        except (FleetopsError, OSError):
+            self._readable = self._has_tables()
+
+    def must_be_writable(self) -> None:
+        """Raises FleetopsError where it is not: a run that changes something would not be remembered."""
         with self._open() as database:
-            database.executescript(_SCHEMA)
-        self._path.chmod(0o600)
+            database.execute("begin immediate")
+            database.execute(f"pragma user_version = {_VERSION}")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        database = sqlite3.connect(self._path, timeout=10)
         try:
-            with database:
-                yield database
+            database = sqlite3.connect(self._path, timeout=10)
+            try:
+                with database:
+                    yield database
+            finally:
+                database.close()
+        except sqlite3.Error as error:
+            raise FleetopsError(
+                f"what is remembered between runs cannot be written in {self._path}: {error}",
+                hint="free some disk, or choose another state folder (FLEETOPS_STATE)",
+            ) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """The same, only to read: where there is nothing to be read, nothing is remembered."""
+        where = f"{self._path.absolute().as_uri()}?mode=ro"
+        database = sqlite3.connect(where if self._readable else ":memory:", timeout=10, uri=self._readable)
+        try:
+            if not self._readable:
+                database.executescript(_SCHEMA)
+            yield database
+        except sqlite3.Error as error:
+            raise FleetopsError(
+                f"what is remembered between runs cannot be read in {self._path}: {error}",
+                hint="see what is wrong with it, or choose another state folder (FLEETOPS_STATE)",
+            ) from error
         finally:
             database.close()
+
+    def _has_tables(self) -> bool:
+        try:
+            with self._reading() as database:
+                database.execute("select 1 from launches, baselines, hosts limit 1")
+        except (FleetopsError, sqlite3.Error):
+            return False
+        return True
+
+    def _unwritten(self, error: Exception) -> None:
+        """Said once."""
+        if not self._told:
+            self._told = True
+            self._tell(f"{error}; what is seen now is not remembered")
 
     def record_launch(self, launch: LaunchRecord) -> None:
         """Remember a launch that became ready."""
@@ -46,7 +99,7 @@ class Store:
     def last_launch(self, node: str, *, other_than: str = "") -> LaunchRecord | None:
         """The newest launch on the node, not counting the run `other_than`."""
         query = "select * from launches where node = ? and run_id <> ? order by at desc limit 1"
-        with self._open() as database:
+        with self._reading() as database:
             row = database.execute(query, (node, other_than)).fetchone()
         if row is None:
             return None
@@ -62,13 +115,13 @@ class Store:
 
     def baseline(self, node: str) -> Baseline | None:
         """How the idle node looked when last seen idle."""
-        with self._open() as database:
+        with self._reading() as database:
             row = database.execute("select baseline from baselines where node = ?", (node,)).fetchone()
         return _baseline(row[0]) if row else None
 
     def baselines(self) -> dict[str, Baseline]:
         """How every node looked when last seen idle, by name."""
-        with self._open() as database:
+        with self._reading() as database:
             rows = database.execute("select node, baseline from baselines order by node").fetchall()
         return {node: _baseline(text) for node, text in rows}
 
@@ -80,13 +133,18 @@ class Store:
         return known
 
     def record_machine_id(self, name: str, machine_id: str, at: float) -> None:
-        """Remember a host's machine-id on first contact; a recorded one is never overwritten."""
-        with self._open() as database:
-            database.execute("insert or ignore into hosts values (?, ?, ?)", (name, machine_id, at))
+        """Remember a host's machine-id on first contact; a recorded one is never overwritten. A look goes on without it."""
+        if self.machine_id(name):
+            return
+        try:
+            with self._open() as database:
+                database.execute("insert or ignore into hosts values (?, ?, ?)", (name, machine_id, at))
+        except FleetopsError as error:
+            self._unwritten(error)
 
     def machine_id(self, name: str) -> str:
         """The machine-id recorded on first contact; "" before it."""
-        with self._open() as database:
+        with self._reading() as database:
             row = database.execute("select machine_id from hosts where name = ?", (name,)).fetchone()
         return row[0] if row else ""
 
