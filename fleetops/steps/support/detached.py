@@ -161,25 +161,25 @@ def follow(desk: Desk, change: Detached) -> Outcome:
     """Wait for its end and return how it ended, with what it printed.
 
     A connection that breaks meanwhile changes nothing: the host is asked again. `timed_out` where it did not end within its
-    deadline, also when it could not be ended (state D); without a status where the host lost it.
+    deadline, also when it could not be ended (state D); without a status where the host lost it, or does not answer.
     """
     until, host = desk.now() + change.limit_s + KILL_AFTER_S + _LATE_S, change.action.host
     while True:
-        seen = _look(desk, host, change.claim)
-        if seen is not None:
-            return seen
+        answers = True
+        try:
+            if seen := _look(desk, host, change.claim):
+                return seen
+        except FleetopsError as error:
+            answers = False
+            desk.tell(f"{error.message}: asking again how the change fares")
         if desk.now() >= until:
-            return Outcome(status=None, timed_out=True)
+            return Outcome(status=None, timed_out=answers)
         desk.wait(_POLL_S)
 
 
 def _look(desk: Desk, host: str, claim: str) -> Outcome | None:
-    """None while it runs, and while nobody can tell."""
-    try:
-        outcome = desk.ask(host, watch(claim))
-    except FleetopsError as error:
-        desk.tell(f"{error.message}: asking again how the change fares")
-        return None
+    """None while it runs, and where its claim cannot be read. Raises FleetopsError where nobody answers."""
+    outcome = desk.ask(host, watch(claim))
     state, _, stdout = outcome.stdout.partition("\n")
     if not outcome.ok or state == RUNNING:
         return None
