@@ -143,6 +143,14 @@ def test_a_connection_that_breaks_while_it_runs_is_asked_again(host):
     assert host.told == ["pve-02 does not answer: asking again how the change fares"] * 2
 
 
+def test_one_of_which_nobody_can_tell_until_its_deadline_has_not_run_out_of_time(host):
+    submitted = change("sleep", "0.2", limit_s=3)
+    host.lost = 1000
+    ended = follow(host, submitted)
+    assert (ended.status, ended.timed_out) == (None, False)
+    assert host.time >= 3
+
+
 def test_one_that_its_host_lost_has_no_status(host):
     submitted = change("sleep", "60")
     host.run(submitted.action.command)
