@@ -44,3 +44,51 @@ def test_a_reset_is_made_once_whenever_its_connection_breaks(fleet, before, thro
         assert len(begun) == 1, (moment, begun)
         assert gpu_use(fleet, "node-190") < 2**30
         assert fleet.run("node-190", "sh", "-c", "ls /run/fleetops/locks") == ""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("cut", "told"),
+    [
+        pytest.param(
+            ("fleetops-submit power-cycle-stop", Moment.AFTER),
+            (
+                "node-175 is not proven down 20 s later: what became of pct stop 175 is not known",
+                "fleetops probe",
+            ),
+            id="during the stop",
+        ),
+        pytest.param(
+            ("power-cycle: fleetops-reset-gpus", Moment.BEFORE),
+            ("node-175 is stopped and could not be started: pve-01: cannot connect", "-- pct start 175"),
+            id="before the reset",
+        ),
+        pytest.param(
+            ("fleetops-submit power-cycle-start", Moment.BEFORE),
+            (
+                "node-175 is stopped, and what became of pct start 175 is not known: pve-01 does not answer",
+                "fleetops recover",
+            ),
+            id="before the start",
+        ),
+    ],
+)
+def test_a_hypervisor_that_stops_answering_halfway(fleet, before, through, cut, told):
+    fleet.break_node("vram-needs-restart", "node-175")
+    before.cutter.arm(*cut, lambda: before.dark.add("pve-01"))
+    try:
+        ran = through("recover", "node-175", "--yes", "--json", timeout=500)
+        assert before.cutter.cut
+        assert ran.status == 4, ran
+        why, to_type = told
+        assert why in ran.json["why"]
+        assert to_type in ran.json["hint"]
+    finally:
+        before.dark.clear()
+    again = through("recover", "node-175", "--yes", "--json", timeout=500)
+    assert again.status == 0, again
+    assert again.json["continues"]["run_id"] == ran.json["run"]
+    assert fleet.generates("node-175") == 5
+    claims = fleet.run("pve-01", "sh", "-c", "cd /run/fleetops/runs; ls -d */power-cycle-st*/pid").split()
+    mine = [one.split("/")[1] for one in claims if one.split("/")[0] in {ran.json["run"], again.json["run"]}]
+    assert sorted(mine) == ["power-cycle-start", "power-cycle-stop"]
