@@ -26,7 +26,7 @@ def run_in(shell: str, command: Command, folder: Path) -> tuple[int, bytes, byte
     path, nonce = path_with(folder, shell), quote.new_nonce()
     done = subprocess.run(
         ["sh", "-c", quote.command_line(command, nonce)],
-        input=quote.encode(command.stdin),
+        input=quote.command_input(command, nonce),
         capture_output=True,
         cwd=folder,
         env={"PATH": path, "HOME": str(folder), "LC_ALL": "C.UTF-8"},
