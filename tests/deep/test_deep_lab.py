@@ -86,6 +86,7 @@ def fail_in_a_lab(folder, before):
     with deep_lab(folder) as lab:
         lab.fresh(NODE, 256 << 20)
         assert machine() != before
+        lab.on_host("lxc-freeze", "-n", str(NODE))  # what is frozen heeds not even SIGKILL
         raise RuntimeError("in the middle")
 
 

@@ -1,5 +1,7 @@
 """Rung 4 on a real container: stopped through `pct`, its GPUs reset on the host, started, and the same node back."""
 
+import signal
+
 import pytest
 from deep_files import NODE
 from deep_node import changes
@@ -42,3 +44,19 @@ def test_a_container_that_a_backup_has_locked_is_not_stopped(node, deep, cell):
     assert deep.init_of(NODE) == before
     assert "resets" not in deep.on_host("ls", "/run/deep")
     cell.verified("not stopped, not reset")
+
+
+@pytest.mark.matrix
+def test_an_sshd_of_a_container_that_takes_connections_and_says_nothing(node, deep, cell):
+    """The machine-id in the container's root tells whose it is; so it is stopped and started."""
+    before = deep.init_of(NODE)
+    node.kill(int(node.sh("cat /run/sshd.pid")), number=signal.SIGSTOP)
+    assert "no-banner" in cell.finds(node.findings())
+    ran = node.heal("recover")
+    cell.ended(ran)
+    assert ran.status == 0, ran.stdout + ran.stderr
+    power = [change[-3:] for change in changes(ran.json) if change[-3] == "pct"]
+    assert power == [["pct", "stop", str(NODE)], ["pct", "start", str(NODE)]]
+    assert deep.init_of(NODE) != before
+    assert node.fleetops("run", node.name, "--", "true").status == 0
+    cell.verified("identified by its root; another first process, it answers again")

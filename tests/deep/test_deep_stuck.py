@@ -34,6 +34,7 @@ def test_a_reset_is_refused_while_it_holds_the_gpu(node, deep, cell, stuck):
 
 
 def test_it_is_waited_for_and_that_is_said(node, cell, stuck):
+    cell.finds(node.findings())
     recovering = node.fleetops.start("recover", node.name, "--yes", "--no-relaunch")
     said = next((line for line in recovering.stderr if "waiting" in line), "nothing")
     assert "waiting: service processes 1 (idle 0), GPU file holders 1 (idle 0)" in said

@@ -3,7 +3,8 @@
 die() { echo "$1" >&2; exit "${2:-255}"; }
 verb=${1:-help} id=${2:-}
 folder=/etc/pve/lxc
-state() { if [ "$(lxc-info -n "$1" -s -H 2> /dev/null)" = RUNNING ]; then echo running; else echo stopped; fi; }
+# As Proxmox's: whatever has a first process runs, a frozen one too.
+state() { case $(lxc-info -n "$1" -s -H 2> /dev/null) in '' | STOPPED) echo stopped ;; *) echo running ;; esac; }
 value() { sed -n -e '/^\[/q' -e "s/^$2: //p" "$folder/$1.conf"; }
 if [ "$verb" = list ]; then
     set -- "$folder"/*.conf
