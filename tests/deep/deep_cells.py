@@ -38,8 +38,8 @@ class Cell:
         if ran.status == 0:
             self.by(f"{by}, {len(steps)} changes" if steps else "nothing to heal")
         else:
-            refused = f"refused by {told['guard']}" if told.get("guard") else f"exit {ran.status}"
-            self.by(f"{refused}, {f'after {by}' if steps else 'nothing changed'}")
+            refused = f"refused by {told['guard']}" if told.get("guard") else told.get("error", "failed")
+            self.by(f"{refused} (exit {ran.status}), {f'after {by}' if steps else 'nothing changed'}")
 
     def by(self, what: str) -> None:
         """What healed it, where that is no rung."""
