@@ -255,11 +255,12 @@ def _leave(name: str) -> None:
 
 def _sweep() -> None:
     """Remove the cgroups that a lab left whose process was killed."""
-    for top in _own_cgroups(""):
-        for left in top.glob(f"{CGROUP}*"):
-            if not Path(f"/proc/{left.name.removeprefix(CGROUP).split('-')[0]}").exists():
-                _thaw(left)
-                _remove(left)
+    found = [each for top in _own_cgroups("") for each in top.glob(f"{CGROUP}*")]
+    left = [one for one in found if not Path(f"/proc/{one.name.removeprefix(CGROUP).split('-')[0]}").exists()]
+    for each in left:
+        _thaw(each)
+    for each in left:
+        _remove(each)
 
 
 def _thaw(top: Path) -> None:
