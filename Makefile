@@ -14,7 +14,7 @@ TOGETHER := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 export FLEETOPS_CACHE ?= $(CURDIR)/.demo
 
-.PHONY: help demo test test-long test-releases test-live recovery-matrix interruptions contention deep-matrix fuzz check format lint types layers docs clean
+.PHONY: help demo test test-long test-releases test-live recovery-matrix interruptions cuts contention deep-matrix fuzz check format lint types layers docs clean
 
 help: ## what can be made
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ fuzz: $(VENV)/installed-dev ## hostile input: other examples each time, and many
 
 interruptions: $(VENV)/installed-dev ## a recovery's controller killed at every point between two effects, and the next one judged (an hour or more)
 	$(BIN)/python tools/interruptions.py
+
+cuts: $(VENV)/installed-dev ## the SSH connection of a recovery cut around every command that changes something, and what follows judged (two hours)
+	$(BIN)/python tools/cuts.py
 
 contention: $(VENV)/installed-dev ## two operators at the same moment, two hundred times (half an hour)
 	$(BIN)/python tools/contention.py
