@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from local_session import LocalSession
+from unheard import unheard
 
 from fleetops.model.machine import Segment
 from fleetops.steps.clear_leftovers import _action
@@ -34,6 +35,12 @@ def remove(*segments: Segment) -> str:
 
 def test_a_segment_of_a_dead_owner_that_nobody_uses_is_removed(segment: Segment):
     assert remove(segment) == f"{segment.name} removed\n"
+    assert not Path(segment.name).exists()
+
+
+def test_all_are_removed_where_nobody_hears_of_it(segment: Segment, dead_pid: int):
+    gone = Segment(name=f"{segment.name}-gone", kind="posix", size_bytes=4096, creator_pid=dead_pid)
+    unheard(_action("node-174", (gone, segment)).command.argv)
     assert not Path(segment.name).exists()
 
 

@@ -21,6 +21,7 @@ from node_scenes import (
     observe,
     process,
 )
+from unheard import unheard
 
 from fleetops.model.command import Command, Outcome
 from fleetops.model.device_service import DEVICE_SERVICES, DeviceService, DeviceServices
@@ -168,6 +169,14 @@ def test_persistence_mode_comes_back_when_a_hanging_reset_runs_out_of_time(hyper
     os.killpg(running.pid, signal.SIGTERM)
     running.communicate(timeout=20)
     assert running.returncode == 143
+    assert hypervisor.read_text().splitlines() == CALLS
+
+
+def test_a_reset_is_made_and_persistence_mode_comes_back_where_nobody_hears_it(hypervisor, monkeypatch):
+    monkeypatch.setenv("RESET", "echo GPU was successfully reset")
+    tool = hypervisor.parent / "bin" / "nvidia-smi"
+    tool.write_text(f"{NVIDIA_SMI}echo done || exit 1\n")
+    assert unheard(reset_argv()) == 0
     assert hypervisor.read_text().splitlines() == CALLS
 
 

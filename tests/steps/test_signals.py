@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from local_session import LocalSession
+from unheard import unheard
 
 from fleetops.model.machine import Process
 from fleetops.steps.support.signals import signal_command
@@ -49,3 +50,9 @@ def test_one_that_is_gone_does_not_keep_the_signal_from_the_others(sleeper):
     outcome = LocalSession().run(signal_command("TERM", [gone, seen(sleeper.pid)]))
     assert outcome.stdout == f"4000000 gone\n{sleeper.pid} sent\n"
     assert sleeper.wait(10) == -15
+
+
+def test_all_get_it_where_nobody_hears_who_did(sleeper):
+    other = subprocess.Popen(["sleep", "300"])
+    unheard(signal_command("TERM", [seen(sleeper.pid), seen(other.pid)]).argv)
+    assert (sleeper.wait(10), other.wait(10)) == (-15, -15)
