@@ -38,7 +38,7 @@ test-live: $(VENV)/installed-dev ## a real vLLM on the CPU, launched, orphaned a
 recovery-matrix: $(VENV)/installed-dev ## every breakage on every platform, recovered, and the page about it (ten minutes)
 	$(BIN)/python tools/recovery_matrix.py
 
-deep-matrix: $(VENV)/installed-dev ## what real containers can show of it: LXC, lxcfs, OpenSSH (root, Debian packages, eight minutes)
+deep-matrix: $(VENV)/installed-dev ## what real containers can show of it: LXC, lxcfs, OpenSSH (root, Debian packages, ten minutes)
 	$(BIN)/pytest -m "matrix or not matrix" tests/deep
 
 fuzz: $(VENV)/installed-dev ## hostile input: other examples each time, and many times those of `make test` (twenty minutes)
