@@ -27,7 +27,7 @@ _RUN = (
 # The same for a change that is given standard input: where the connection breaks before all of it has come, nothing is run.
 # What was sent ends with the nonce; `$(...)` and the shell's own printf keep it out of every argv and every file.
 _RUN_WHOLE = (
-    'printf "%s:%s\\n" "$1" "$$"; printf "%s:\\n" "$1" >&2; input=$(cat); '
+    'printf "%s:%s\\n" "$1" "$$"; printf "%s:\\n" "$1" >&2; unset input; input=$(cat); '
     'case $input in *"$1") input=${input%"$1"} ;; *) echo "its input did not come whole: nothing was run" >&2; exit 1 ;; '
     'esac; shift; exec 3>&2 2>/dev/null; printf %s "$input" | (exec "$@") 2>&3 3>&-; exit "$?"'
 )
