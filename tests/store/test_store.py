@@ -6,6 +6,9 @@ from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import pytest
+
+from fleetops.model.errors import FleetopsError
 from fleetops.model.finding import Baseline
 from fleetops.model.load import Load
 from fleetops.model.record import Capacity, LaunchRecord
@@ -50,6 +53,30 @@ def test_a_recorded_machine_id_is_never_overwritten(tmp_path: Path):
     store.record_machine_id("node-174", "a" * 32, 1.0)
     store.record_machine_id("node-174", "b" * 32, 2.0)
     assert store.machine_id("node-174") == "a" * 32
+
+
+def test_where_nothing_can_be_written_nothing_is_remembered_and_that_is_said_once(tmp_path: Path):
+    told: list[str] = []
+    store = Store(tmp_path / "not there", told.append)
+    assert (store.machine_id("node-174"), store.baselines(), store.last_launch("node-174")) == ("", {}, None)
+    assert told == []
+    for _ in range(2):
+        store.record_machine_id("node-174", "a" * 32, 1.0)
+    [word] = told
+    assert "unable to open database file; what is seen now is not remembered" in word
+    for must in (store.must_be_writable, lambda: store.record_launch(launch("new", 1.0, 1))):
+        with pytest.raises(FleetopsError, match="what is remembered between runs cannot be written in"):
+            must()
+
+
+def test_what_is_no_database_is_told_as_that_and_left_as_it_is(tmp_path: Path):
+    (tmp_path / "fleetops.db").write_text(
+        "somebody's notes, far longer than the head of a database would be " * 20
+    )
+    before = (tmp_path / "fleetops.db").read_text()
+    with pytest.raises(FleetopsError, match="not a database"):
+        Store(tmp_path).must_be_writable()
+    assert (tmp_path / "fleetops.db").read_text() == before
 
 
 def test_the_file_is_private(tmp_path: Path):
