@@ -82,7 +82,7 @@ def _row(reports: Collection[pytest.TestReport]) -> tuple[bool, tuple[str, ...]]
 def _against(report: pytest.TestReport) -> str:
     """Why it was skipped, or the first line of what it failed with."""
     if isinstance(report.longrepr, tuple):
-        return report.longrepr[2].lower()
+        return f"skipped: {report.longrepr[2].removeprefix('Skipped: ')}"
     lines = report.longreprtext.splitlines()
     why = next((line.removeprefix("E ") for line in lines if line.startswith("E ")), lines[-1])
     return f"DOES NOT HOLD: {' '.join(why.split())[:_MOST]}"
