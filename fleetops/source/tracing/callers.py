@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from fleetops.source.tracing.definitions import Class, Function, Module, last_name
 from fleetops.source.tracing.mentions import Mention, Use, inside, uses_of
-from fleetops.source.tracing.program import Program, Variable
+from fleetops.source.tracing.program import Program, Variable, attribute_named
 
 _MANY = 16  # files that mention a name
 Target = Function | Class | Variable
@@ -92,7 +92,7 @@ class Callers:
             close = {one.module.file for one in line} | set(self.program.files_mentioning(owner.name))
             files = [file for file in files if file in close]
         for file in files:
-            if found := self.program.module(file):
+            if found := self.program.module_with(file, attribute_named(target.name)):
                 yield found
 
     def _of_method(self, module: Module, use: Use, owner: Class) -> Iterator[Mention]:

@@ -147,10 +147,17 @@ class Module:
         """Numbers of the lines that have this identifier as a word."""
         if name not in self.text:
             return
-        word = re.compile(rf"\b{re.escape(name)}\b")
-        for number, line in enumerate(self.lines, 1):
-            if name in line and word.search(line):
+        last = 0
+        for match in re.finditer(rf"\b{re.escape(name)}\b", self.text):
+            number = bisect_right(self._begins, match.start())
+            if number != last:
                 yield number
+            last = number
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Where in the text each line begins."""
+        return [0, *(match.end() for match in re.finditer(r"\r\n?|\n", self.text))]
 
     def functions_mentioning(self, name: str) -> list[Function]:
         """The innermost functions around those lines, each once."""

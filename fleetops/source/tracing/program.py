@@ -2,9 +2,10 @@
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from fleetops.source.packages.base import Package
 from fleetops.source.tracing.definitions import Class, Function, Import, Module, last_name, parse_module
@@ -70,6 +71,16 @@ class Program:
                 self.broken[file] = module.broken
             self._modules[file] = module
         return self._modules[file]
+
+    def module_with(self, file: str, written: re.Pattern[str]) -> Module | None:
+        """The parsed file, where its text has that; parsing costs a hundred times as much as a look at the text."""
+        if file not in self._modules:
+            try:
+                if not written.search(self.tree.text(file)):
+                    return None
+            except KeyError:
+                return None  # it may still travel
+        return self.module(file)
 
     def modules_mentioning(self, name: str) -> Iterator[Module]:
         """Parsed, in order."""
@@ -218,7 +229,8 @@ class MethodIndex:
         if name not in self._known:
             found = tuple(
                 one
-                for module in self.program.modules_mentioning(name)
+                for file in self.program.files_mentioning(name)
+                if (module := self.program.module_with(file, _definition_of(name)))
                 for one in module.every_function
                 if one.owner and one.name == name
             )
@@ -226,6 +238,18 @@ class MethodIndex:
                 return found  # more may still travel
             self._known[name] = found
         return self._known[name]
+
+
+@lru_cache(maxsize=1024)
+def _definition_of(name: str) -> re.Pattern[str]:
+    """A function of that name."""
+    return re.compile(rf"\bdef(?:\s|\\)+{re.escape(name)}\b")
+
+
+@lru_cache(maxsize=1024)
+def attribute_named(name: str) -> re.Pattern[str]:
+    """`.name`, also where a line ends, or a comment stands, between the two."""
+    return re.compile(rf"\.(?:\s|\\|#[^\n]*\n)*{re.escape(name)}\b")
 
 
 def _bare(node: ast.expr) -> ast.expr:
