@@ -25,6 +25,7 @@ from fleetops.source.tracing.values import (
     Value,
     Values,
     amounts_in,
+    handed_up,
     union,
 )
 
@@ -223,7 +224,7 @@ class Calls(Outside):
     def _followed(self, target: Function, this: Object | None, bound: dict[str, Values]) -> Values:
         before, self._aside = self._aside, 0
         try:
-            return self.run(target, this, bound)
+            return handed_up(self.run(target, this, bound), len(self.machine.stack))
         finally:
             self._aside = before
 

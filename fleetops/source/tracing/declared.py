@@ -80,12 +80,20 @@ def _field(
             statement.annotation, module, program
         )
         pointed = any(one.owner is of for one in options)
-        beside = any(one.module is module for one in options)
+        beside = any(one.module is module for one in options) or _has_options(of, module, program)
         rank = 0 if annotated else _SURE if pointed or beside else 3
         if not known and rank > _SURE:
             rank += 1
         text = statement_text(module, statement)
         yield Declaration(module, statement.lineno, text, of, default, known, rank)
+
+
+def _has_options(of: Class, module: Module, program: Program) -> bool:
+    """Whether other fields of it are annotated as options: then this one, declared in another way, is one as well."""
+    return any(
+        isinstance(one, ast.AnnAssign) and _is_annotated(one.annotation, module, program)
+        for one in of.node.body
+    )
 
 
 def _configures(one: Class, program: Program) -> bool:

@@ -147,12 +147,8 @@ class Module:
         """Numbers of the lines that have this identifier as a word."""
         if name not in self.text:
             return
-        last = 0
-        for match in re.finditer(rf"\b{re.escape(name)}\b", self.text):
-            number = bisect_right(self._begins, match.start())
-            if number != last:
-                yield number
-            last = number
+        words = re.finditer(rf"\b{re.escape(name)}\b", self.text)
+        yield from dict.fromkeys(bisect_right(self._begins, match.start()) for match in words)
 
     @cached_property
     def _begins(self) -> list[int]:

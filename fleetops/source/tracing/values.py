@@ -209,6 +209,19 @@ def provided(values: Values, so: Answer) -> Values:
     return tuple(replace(one, provided=so) if isinstance(one, Amount) else one for one in values)
 
 
+def handed_up(values: Values, depth: int) -> Values:
+    """Amounts that a function has given back: whoever called it, at that depth, has made them as if by its own hand."""
+    return tuple(_handed_up(one, depth) for one in values)
+
+
+def _handed_up(value: Value, depth: int) -> Value:
+    if isinstance(value, Amount) and value.site and value.site.depth > depth:
+        return replace(value, site=replace(value.site, depth=depth))
+    if isinstance(value, Several):
+        return replace(value, items=tuple(handed_up(item, depth) for item in value.items))
+    return value
+
+
 def settled(values: Values) -> Values:
     """Amounts as they leave a function: alternatives that mean the same are one."""
     if not any(isinstance(one, Amount | Several) for one in values):
