@@ -18,7 +18,7 @@ class ToldChange:
     Attributes:
         at_s: seconds from the run's start to its intent; `seconds`: how long it took, None where that is not known.
         argv: the command, with the whole script of one that is a script.
-        said: what it said where it did not work.
+        said: what it said where it did not work, and how often it had to be made again.
     """
 
     at_s: float

@@ -168,9 +168,9 @@ class RunDesk:
             try:
                 outcome = sender.make(action.command, self.step)
             except ConnectionLost as error:
-                self._note_outcome(lost=error.message)
+                self._note_outcome(lost=error.message, again=sender.again)
                 return Outcome(status=None, stderr=error.message)
-            self._note_outcome(**outcome_entry(outcome))
+            self._note_outcome(**outcome_entry(outcome), again=sender.again)
         if was_fenced_off(outcome):
             raise lock_lost(action.host, self.journal.run_id)
         return outcome

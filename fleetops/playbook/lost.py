@@ -48,14 +48,15 @@ class Waiter(Protocol):
         """Let time pass."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sender:
-    """How one run makes its changes on a host whose lock of that name it holds."""
+    """How one run makes a change on a host whose lock of that name it holds. `again`: how often it had to be made anew."""
 
     session: Session
     run_id: str
     lock: str
     waiter: Waiter
+    again: int = 0
 
     def make(self, command: Command, name: str) -> Outcome:
         """Make a change within its fence; one that is shown never to have begun is made again.
@@ -75,6 +76,7 @@ class Sender:
                 self.waiter.tell(
                     f"it had not begun on {self.session.host}, and cannot any more: it is made again"
                 )
+                self.again += 1
         raise AssertionError("the last try either returns or raises")
 
     def _settled(self, claim: str, within_s: float) -> str:

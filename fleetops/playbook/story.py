@@ -148,6 +148,9 @@ def _changes(events: Sequence[Event], began: float, goes_on: bool) -> tuple[Told
 
 def _change(intent: Event, ended: Event | None, began: float, otherwise: ChangeOutcome) -> ToldChange:
     outcome, said = _outcome(ended) if ended else (otherwise, "")
+    if times := ended.get("again", 0) if ended else 0:
+        again = f"made again {'once' if times == 1 else f'{times} times'}: the connection broke before it had begun"
+        said = f"{again}; {said}" if said else again
     return ToldChange(
         at_s=intent["at"] - began,
         host=intent.get("host", "?"),

@@ -1,6 +1,7 @@
 """A change whose connection broke: it is made once, whether it had begun, begins late, or never arrived."""
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -52,13 +53,18 @@ def made(folder: Path) -> int:
 
 
 def send(session: LocalSession, folder: Path, waiter: Patient | None = None):
-    return Sender(session, "run-1", "node.lock", waiter or Patient()).make(change(folder), "stop-service")
+    return sender(session, waiter).make(change(folder), "stop-service")
+
+
+def sender(session: LocalSession, waiter: Patient | None = None) -> Sender:
+    return Sender(session, "run-1", "node.lock", waiter or Patient())
 
 
 def test_one_that_never_arrived_is_made_again_and_said(folder):
     waiter = Patient()
-    assert send(Losing(), folder, waiter).ok
-    assert made(folder) == 1
+    sending = sender(Losing(), waiter)
+    assert sending.make(change(folder), "stop-service").ok
+    assert (made(folder), sending.again) == (1, 1)
     assert waiter.told == [
         "the connection broke; whether it took effect is not known: looking at what became of it",
         "it had not begun on node-174, and cannot any more: it is made again",
@@ -93,6 +99,10 @@ def test_one_that_goes_on_is_awaited(folder):
         def lose(self, command):
             slow = (*command.argv[:8], "sh", "-c", 'read -r _; exec "$@"', "slow", *command.argv[8:])
             self.going = subprocess.Popen(slow, stdin=subprocess.PIPE)
+            until = time.monotonic() + 30
+            while not any(one.read_text() for one in folder.glob("runs/run-1/*/pid")):
+                assert time.monotonic() < until, "it has not begun"
+                time.sleep(0.01)
 
     class LetsItEnd(Patient):
         def wait(self, seconds):

@@ -129,6 +129,18 @@ def test_a_run_that_is_running_says_what_is_under_way(runs):
         ({"status": 5, "stderr": "a\nno such process\n"}, ("failed", "status 5: no such process")),
         ({"status": None, "timed_out": True}, ("no answer", "no answer within its deadline")),
         ({"lost": "node-174: the connection broke"}, ("lost", "node-174: the connection broke")),
+        ({"status": 0, "again": 0}, ("done", "")),
+        (
+            {"status": 0, "again": 1},
+            ("done", "made again once: the connection broke before it had begun"),
+        ),
+        (
+            {"status": 5, "stderr": "no such process", "again": 2},
+            (
+                "failed",
+                "made again 2 times: the connection broke before it had begun; status 5: no such process",
+            ),
+        ),
     ],
 )
 def test_how_a_change_came_out(runs, outcome, told):
