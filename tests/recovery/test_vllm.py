@@ -102,6 +102,7 @@ def test_the_orphans_of_a_killed_server_are_ended_and_it_is_relaunched(serving):
     assert not {process.pid for process in left.processes} & set(serving.process_table(NODE))
 
 
+@pytest.mark.long  # what is silent is given its time, more than once
 def test_a_stopped_worker_leaves_health_at_200_and_recover_is_not_deceived(serving):
     first = the_service(serving)
     signal(serving, "STOP", first.ranks[1].process)
