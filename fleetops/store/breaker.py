@@ -6,79 +6,35 @@ none sees a number that another is about to change.
 
 import json
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import astuple, fields, replace
 from pathlib import Path
 
 from fleetops.model.breaker import Breaker, BreakerReset, CountedRun
-from fleetops.model.errors import FleetopsError
 from fleetops.model.fleet import Settings
+from fleetops.store.state_file import StateFile
 
 WINDOW_S = 24 * 3600.0
 """What ended longer ago is no part of today's trouble."""
 
-_PATIENCE_S = 10.0
 _SHOWN_RESETS = 10
 _COLUMNS = ", ".join(field.name for field in fields(CountedRun))
-_SCHEMA = """
-create table if not exists recoveries (
-    run_id text primary key, node text not null, playbook text not null, began_at real not null,
-    status text not null, ended_at real, why text not null
-);
-create table if not exists breaker (one integer primary key check (one = 1), at real not null, why text not null);
-create table if not exists breaker_resets (at real not null, who text not null, why text not null, nodes text not null);
-"""
 
 
 class BreakerStore:
     """What the breaker of one state folder counts. Safe for several processes; raises FleetopsError where it cannot work."""
 
     def __init__(self, state: Path, limit: int = Settings().breaker) -> None:
-        self._path = state / "fleetops.db"
+        self._file = StateFile(state, "what the breaker counts")
         self._limit = limit
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, begun as a writer: what is read in it stays true until it ends."""
-        try:
-            database = sqlite3.connect(self._path, timeout=_PATIENCE_S, isolation_level=None)
-            try:
-                database.execute("begin immediate")
-                self._path.chmod(0o600)
-                for statement in _SCHEMA.strip().split(";\n"):
-                    database.execute(statement)
-                yield database
-                database.execute("commit")
-            finally:
-                database.close()
-        except (sqlite3.Error, OSError) as error:
-            raise self._failed(error) from error
-
-    def _failed(self, error: Exception) -> FleetopsError:
-        return FleetopsError(
-            f"what the breaker counts cannot be read or written in {self._path}: {error}",
-            hint="free some disk, or choose another state folder (FLEETOPS_STATE)",
-        )
 
     def read(self, now: float) -> Breaker:
         """How it stands; nothing is written for that. Where nothing was ever counted, it is closed."""
-        if not self._path.exists():
-            return Breaker(limit=self._limit, runs=())
-        try:
-            with closing(
-                sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", _PATIENCE_S, uri=True)
-            ) as database:
-                tables = database.execute(
-                    "select count(*) from sqlite_master where name = 'recoveries'"
-                ).fetchone()
-                return self._read(database, now) if tables[0] else Breaker(limit=self._limit, runs=())
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
+        with self._file.reading() as database:
+            return self._read(database, now)
 
     def begin(self, run: CountedRun) -> Breaker | None:
         """Count a run that is about to begin. Where it may not, nothing is counted: the breaker, open from now on."""
-        with self._open() as database:
+        with self._file.writing() as database:
             seen = self._read(database, run.began_at)
             if why := seen.holds_up(run.node):
                 return seen if seen.is_open else _opened(database, seen, run.began_at, why)
@@ -87,12 +43,12 @@ class BreakerStore:
 
     def drop(self, run_id: str) -> None:
         """A run that has changed nothing never counted."""
-        with self._open() as database:
+        with self._file.writing() as database:
             database.execute("delete from recoveries where run_id = ?", (run_id,))
 
     def end_badly(self, run: CountedRun, now: float) -> None:
         """A run has ended, and its node is not well: it goes on counting, also where a person has closed the breaker since."""
-        with self._open() as database:
+        with self._file.writing() as database:
             _put(database, run)
             seen = self._read(database, now)
             if len(seen.nodes) >= self._limit and not seen.is_open:
@@ -101,18 +57,18 @@ class BreakerStore:
     def well(self, node: str, playbook: str = "") -> None:
         """The node is well: none of its runs counts any more; with `playbook`, none of that one's."""
         where, values = (" and playbook = ?", (node, playbook)) if playbook else ("", (node,))
-        with self._open() as database:
+        with self._file.writing() as database:
             database.execute(f"delete from recoveries where node = ?{where}", values)  # noqa: S608 - two constants
 
     def forget(self, node: str) -> None:
         """As if this node had never been in trouble, and the breaker never opened: for a simulated node made anew."""
-        with self._open() as database:
+        with self._file.writing() as database:
             database.execute("delete from recoveries where node = ?", (node,))
             database.execute("delete from breaker")
 
     def reset(self, now: float, who: str, why: str) -> Breaker:
         """Close it: nothing that has happened so far counts any more. How it stood until then."""
-        with self._open() as database:
+        with self._file.writing() as database:
             seen = self._read(database, now)
             database.execute("delete from breaker")
             database.execute("delete from recoveries")

@@ -2,23 +2,15 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, fields
 from pathlib import Path
 
 from fleetops.model.errors import FleetopsError
 from fleetops.model.finding import Baseline
 from fleetops.model.record import Capacity, LaunchRecord
-
-_VERSION = 1
-_SCHEMA = """
-create table if not exists launches (
-    node text not null, profile text not null, at real not null, run_id text not null, capacity text not null
-);
-create table if not exists baselines (node text primary key, at real not null, baseline text not null);
-create table if not exists hosts (name text primary key, machine_id text not null, first_seen real not null);
-"""
+from fleetops.store.state_file import StateFile
 
 
 class Store:
@@ -29,60 +21,15 @@ class Store:
     """
 
     def __init__(self, state: Path, tell: Callable[[str], None] = lambda _text: None) -> None:
-        self._path = state / "fleetops.db"
-        self._tell, self._told, self._readable = tell, False, True
-        try:
-            with self._open() as database:
-                database.executescript(_SCHEMA)
-            self._path.chmod(0o600)
-        except (FleetopsError, OSError):
-            self._readable = self._has_tables()
+        self._file = StateFile(state, "what is remembered between runs")
+        self._tell, self._told = tell, False
 
     def must_be_writable(self) -> None:
         """Raises FleetopsError where it is not: a run that changes something would not be remembered."""
-        with self._open() as database:
-            database.execute("begin immediate")
-            database.execute(f"pragma user_version = {_VERSION}")
+        self._file.must_be_writable()
 
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        try:
-            database = sqlite3.connect(self._path, timeout=10)
-            try:
-                with database:
-                    yield database
-            finally:
-                database.close()
-        except sqlite3.Error as error:
-            raise FleetopsError(
-                f"what is remembered between runs cannot be written in {self._path}: {error}",
-                hint="free some disk, or choose another state folder (FLEETOPS_STATE)",
-            ) from error
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """The same, only to read: where there is nothing to be read, nothing is remembered."""
-        where = f"{self._path.absolute().as_uri()}?mode=ro"
-        database = sqlite3.connect(where if self._readable else ":memory:", timeout=10, uri=self._readable)
-        try:
-            if not self._readable:
-                database.executescript(_SCHEMA)
-            yield database
-        except sqlite3.Error as error:
-            raise FleetopsError(
-                f"what is remembered between runs cannot be read in {self._path}: {error}",
-                hint="see what is wrong with it, or choose another state folder (FLEETOPS_STATE)",
-            ) from error
-        finally:
-            database.close()
-
-    def _has_tables(self) -> bool:
-        try:
-            with self._reading() as database:
-                database.execute("select 1 from launches, baselines, hosts limit 1")
-        except (FleetopsError, sqlite3.Error):
-            return False
-        return True
+    def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        return self._file.reading(whatever_it_is=True)
 
     def _unwritten(self, error: Exception) -> None:
         """Said once."""
@@ -93,7 +40,7 @@ class Store:
     def record_launch(self, launch: LaunchRecord) -> None:
         """Remember a launch that became ready."""
         row = (launch.node, launch.profile, launch.at, launch.run_id, json.dumps(asdict(launch.capacity)))
-        with self._open() as database:
+        with self._file.writing() as database:
             database.execute("insert into launches values (?, ?, ?, ?, ?)", row)
 
     def last_launch(self, node: str, *, other_than: str = "") -> LaunchRecord | None:
@@ -108,7 +55,7 @@ class Store:
 
     def record_baseline(self, node: str, at: float, baseline: Baseline) -> None:
         """Remember how the idle node looks; the newest one counts."""
-        with self._open() as database:
+        with self._file.writing() as database:
             database.execute(
                 "insert or replace into baselines values (?, ?, ?)", (node, at, json.dumps(asdict(baseline)))
             )
@@ -128,7 +75,7 @@ class Store:
     def forget_baseline(self, node: str) -> Baseline | None:
         """Remember no more how the idle node looked; what was remembered."""
         known = self.baseline(node)
-        with self._open() as database:
+        with self._file.writing() as database:
             database.execute("delete from baselines where node = ?", (node,))
         return known
 
@@ -137,7 +84,7 @@ class Store:
         if self.machine_id(name):
             return
         try:
-            with self._open() as database:
+            with self._file.writing() as database:
                 database.execute("insert or ignore into hosts values (?, ?, ?)", (name, machine_id, at))
         except FleetopsError as error:
             self._unwritten(error)

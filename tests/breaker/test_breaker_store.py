@@ -141,11 +141,11 @@ def test_it_lies_beside_what_else_is_remembered_private(tmp_path, store):
 
 
 def test_a_store_that_another_one_writes_for_too_long_is_told_and_not_guessed(tmp_path, store, monkeypatch):
-    monkeypatch.setattr("fleetops.store.breaker._PATIENCE_S", 0.05)
+    monkeypatch.setattr("fleetops.store.state_file._PATIENCE_S", 0.05)
     store.read(0.0)
     with closing(sqlite3.connect(tmp_path / "fleetops.db", isolation_level=None)) as other:
         other.execute("begin immediate")
-        with pytest.raises(FleetopsError, match="what the breaker counts cannot be read or written"):
+        with pytest.raises(FleetopsError, match="what the breaker counts cannot be written in"):
             store.begin(run("n1"))
 
 

@@ -80,7 +80,7 @@ def test_what_is_no_database_is_told_as_that_and_left_as_it_is(tmp_path: Path):
 
 
 def test_the_file_is_private(tmp_path: Path):
-    Store(tmp_path)
+    Store(tmp_path).must_be_writable()
     assert stat.S_IMODE((tmp_path / "fleetops.db").stat().st_mode) == 0o600
 
 
@@ -117,3 +117,24 @@ def test_a_row_of_a_newer_release_is_read_as_far_as_it_is_known(tmp_path: Path):
     last = store.last_launch("node-174")
     assert last is not None
     assert last.capacity == Capacity(device_tokens=7)
+
+
+def test_a_file_of_a_newer_release_is_read_and_never_written(tmp_path: Path):
+    store = Store(tmp_path)
+    store.record_launch(launch("new", 2.0, 231120))
+    with closing(sqlite3.connect(tmp_path / "fleetops.db")) as database, database:
+        database.execute("pragma user_version = 9000")
+    assert store.last_launch("node-174") is not None
+    with pytest.raises(FleetopsError, match="by a newer fleetops") as refused:
+        store.record_launch(launch("newer", 3.0, 1))
+    assert "another state folder" in refused.value.hint
+
+
+def test_an_older_file_is_read_without_a_word_being_written(tmp_path: Path):
+    with closing(sqlite3.connect(tmp_path / "fleetops.db")) as database, database:
+        database.execute("create table hosts (name text primary key, machine_id text, first_seen real)")
+        database.execute("insert into hosts values ('node-174', 'a', 1.0)")
+    before = (tmp_path / "fleetops.db").read_bytes()
+    store = Store(tmp_path)
+    assert (store.machine_id("node-174"), store.baselines()) == ("a", {})
+    assert (tmp_path / "fleetops.db").read_bytes() == before
