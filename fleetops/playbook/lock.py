@@ -172,7 +172,7 @@ def must_be_free(session: Session, name: str) -> None:
 
     Raises Refused naming the holder.
     """
-    outcome = session.run(shell(_READ, _FOLDER, name, name="fleetops-lock-read", root=True))
+    outcome = session.run(_read(name))
     if not outcome.ok:
         raise FleetopsError(
             f"the lock on {session.host} could not be read: {outcome.said}", host=session.host
@@ -210,7 +210,7 @@ def _nothing_began_meanwhile(session: Session, name: str, holder: Owner, owner: 
 
 def lapsed_holder(session: Session, name: str) -> tuple[Owner, float] | None:
     """Whose lapsed lock lies on the session's host, and since how many seconds; None where there is none. Changes nothing."""
-    outcome = session.run(shell(_READ, _FOLDER, name, name="fleetops-lock-read", root=True))
+    outcome = session.run(_read(name))
     if not outcome.ok or not outcome.stdout.strip():
         return None
     holder, since_s, lapsed = _holder(outcome)
@@ -237,6 +237,10 @@ def lock_lost(host: str, run_id: str) -> Refused:
 def release_lock(session: Session, name: str, run_id: str) -> bool:
     """Give the lock back; whether it was this run's. Somebody else's is left alone."""
     return _twice_at_most(session, _drop(name, run_id)).ok
+
+
+def _read(name: str) -> Command:
+    return shell(_READ, _FOLDER, name, name="fleetops-lock-read", root=True)
 
 
 def _take(name: str, owner: Owner, lease_s: int) -> Command:
