@@ -161,7 +161,7 @@ class Module:
         return list(dict.fromkeys(one for one in found if one))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def parse_module(file: str, dotted: str, text: str) -> Module:
     """Parse one file. Anything that Python's parser does not take makes it `broken`, with the line."""
     module = Module(file=file, dotted=dotted, text=text)
