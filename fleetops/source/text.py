@@ -29,7 +29,8 @@ def decode(data: bytes) -> str:
 @cache
 def word(name: str) -> re.Pattern[bytes]:
     """This identifier as a whole word, as `LC_ALL=C grep -w` has it."""
-    return re.compile(rb"(?<![A-Za-z0-9_])" + re.escape(name.encode()) + rb"(?![A-Za-z0-9_])")
+    sought = re.escape(name.encode())  # first: it is searched for at once, and what stands before it is looked at afterwards
+    return re.compile(sought + rb"(?<![A-Za-z0-9_]" + sought + rb")(?![A-Za-z0-9_])")
 
 
 def mentions(data: bytes, name: str) -> bool:

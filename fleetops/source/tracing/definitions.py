@@ -147,7 +147,8 @@ class Module:
         """Numbers of the lines that have this identifier as a word."""
         if name not in self.text:
             return
-        words = re.finditer(rf"\b{re.escape(name)}\b", self.text)
+        # Begun with the name itself, which is searched for at once; what stands before it is looked at afterwards.
+        words = re.finditer(rf"{re.escape(name)}(?<!\w{re.escape(name)})(?!\w)", self.text)
         yield from dict.fromkeys(bisect_right(self._begins, match.start()) for match in words)
 
     @cached_property

@@ -243,7 +243,7 @@ class MethodIndex:
 @lru_cache(maxsize=1024)
 def _definition_of(name: str) -> re.Pattern[str]:
     """A function of that name."""
-    return re.compile(rf"\bdef(?:\s|\\)+{re.escape(name)}\b")
+    return re.compile(rf"def(?<!\wdef)(?:\s|\\)+{re.escape(name)}\b")
 
 
 @lru_cache(maxsize=1024)
