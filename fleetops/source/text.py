@@ -29,7 +29,8 @@ def decode(data: bytes) -> str:
 @cache
 def word(name: str) -> re.Pattern[bytes]:
     """This identifier as a whole word, as `LC_ALL=C grep -w` has it."""
-    sought = re.escape(name.encode())  # the pattern begins with it: searched for at once, what stands before it afterwards
+    # The pattern begins with the name, which is searched for at once; what stands before it is looked at afterwards.
+    sought = re.escape(name.encode())
     return re.compile(sought + rb"(?<![A-Za-z0-9_]" + sought + rb")(?![A-Za-z0-9_])")
 
 
