@@ -1,6 +1,5 @@
 """The console script: it loads the program only once an interruption ends it quietly, so that even the first moment does."""
 
-import gc
 import sys
 
 _INTERRUPTED = 130
@@ -15,5 +14,7 @@ def entry() -> None:
         code = start()
     except KeyboardInterrupt:
         code = _INTERRUPTED
+    import gc
+
     gc.freeze()  # the system takes everything back at once: nothing of it is worth looking through before that
     sys.exit(code)
