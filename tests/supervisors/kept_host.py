@@ -27,9 +27,9 @@ import ctypes, os, signal, sys, time
 print("started with", *sys.argv[1:], flush=True)
 for _ in range(2):
     if os.fork() == 0:
-        ctypes.CDLL(None).prctl(15, b"sglang::schedul")
         if os.environ.get("STUBBORN"):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        ctypes.CDLL(None).prctl(15, b"sglang::schedul")  # last: who is seen by this name is as it will be
         time.sleep(1000)
 os.wait()
 """
