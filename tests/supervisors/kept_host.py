@@ -46,7 +46,7 @@ PROFILE = Profile(
     watch_s=1,
 )
 NODE = Node(name="node-174", address="127.0.0.1", profile="small")
-_PATIENCE_S = 20.0
+_PATIENCE_S = 60.0
 
 
 class KeptHost:

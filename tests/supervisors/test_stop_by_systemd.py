@@ -45,13 +45,14 @@ def unit(host):
 
     def made(text=UNIT, name="sglang.service"):
         host.run(shell(f"cat > /etc/systemd/system/{name}; systemctl daemon-reload", stdin=text))
-        host.run(shell(f"systemctl enable --quiet {name}; systemctl start {name}", deadline_s=20))
+        host.run(shell(f"systemctl enable --quiet {name}; systemctl start {name}", deadline_s=60))
         return host.await_service()
 
     yield made
     host.run(
         shell(
-            "systemctl stop sglang.service; rm -f /etc/systemd/system/sglang.service; systemctl daemon-reload"
+            "systemctl stop sglang.service; rm -f /etc/systemd/system/sglang.service; systemctl daemon-reload",
+            deadline_s=60,
         )
     )
 
