@@ -58,7 +58,9 @@ def test_a_stop_ends_kvm_and_everything_in_the_guest(lab: Lab, inside: Inside, s
     while client.get_transport().is_active():
         assert time.monotonic() < deadline, "a connection outlived its host"
         time.sleep(0.02)
-    assert not any(is_running(path) for path in Path("/proc").glob("[0-9]*/cmdline"))
+    while any(is_running(path) for path in Path("/proc").glob("[0-9]*/cmdline")):
+        assert time.monotonic() < deadline, "a process outlived its host"
+        time.sleep(0.1)
 
 
 def is_running(command_line: Path) -> bool:
