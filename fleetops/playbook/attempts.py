@@ -5,6 +5,7 @@ the runs that finish an interrupted one. The count lies beside the lock, on the 
 """
 
 import json
+import math
 from collections.abc import Collection
 
 from fleetops.facts.attempts import FOLDER
@@ -24,8 +25,6 @@ APART_S = 30 * 60.0
 DAY_S = 24 * 3600.0
 MOST_A_DAY = 2
 _KEPT = 20
-# What is waited for is told in whole minutes, rounded up.
-_UP_S = 59.0
 
 # $1 folder, $2 node, $3 run, $4 how many lines are kept; stdin: one JSON object that names the run. Replaces the file as
 # a whole; counting the same run again does nothing.
@@ -59,7 +58,7 @@ def attempts(observation: Observation, own: Collection[str] = ()) -> str:
     often = f" ({len(others)} such runs within a day)" if len(others) >= MOST_A_DAY else ""
     return (
         f"{observation.node.name} was reset or power-cycled {show_duration(last.ago_s)} ago by run {last.run_id} of {last.by}{often}:"
-        f" the next such run is allowed in {show_duration(wait_s + _UP_S)}"
+        f" the next such run is allowed in {show_duration(60 * math.ceil(wait_s / 60))}"
     )
 
 

@@ -78,19 +78,23 @@ class StateFile:
 
     def _as_it_is(self, whatever_it_is: bool) -> sqlite3.Connection:
         """The file itself, or in memory what this release would make of it."""
-        memory = sqlite3.connect(":memory:")
+        file = None
         try:
-            where = f"{self._path.absolute().as_uri()}?mode=ro"
-            file = sqlite3.connect(where, _PATIENCE_S, uri=True)
-            if _version(file) >= len(_MIGRATIONS):
-                memory.close()
-                return file
-            with closing(file):
-                file.backup(memory)
+            file = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", _PATIENCE_S, uri=True)
+            return file if _version(file) >= len(_MIGRATIONS) else self._in_memory(file)
         except sqlite3.Error:
+            if file:
+                file.close()
             if self._path.exists() and not whatever_it_is:
                 raise
-            memory = sqlite3.connect(":memory:")
+        return self._in_memory()
+
+    def _in_memory(self, file: sqlite3.Connection | None = None) -> sqlite3.Connection:
+        """A copy of the file, which is closed, or an empty one; of this release's version."""
+        memory = sqlite3.connect(":memory:")
+        if file:
+            with closing(file):
+                file.backup(memory)
         self._bring_up(memory)
         return memory
 
