@@ -5,8 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from command_line import CommandLine, Ran
-from interruptions.trial import Scenario, Trial, judge_repeats, judge_state, run_ids
-from recovery_matrix.bench import NEIGHBOUR, Bench
+from interruptions.trial import (
+    Scenario,
+    Trial,
+    judge_others,
+    judge_repeats,
+    judge_state,
+    others_of,
+    run_ids,
+)
+from recovery_matrix.bench import Bench
 
 from cuts.cutter import Moment
 from cuts.servers import Front
@@ -46,7 +54,7 @@ def run_trial(bench: Bench, front: Front, scenario: Scenario, point: int | str, 
 def _run(bench: Bench, front: Front, trial: Cut) -> None:
     node, scenario = trial.scenario.node, trial.scenario
     bench.break_node(node, scenario.breakage)
-    neighbour, bystander = bench.services(NEIGHBOUR), bench.node(node).spawn("sleep", "600")
+    others = others_of(bench, node)
     before = run_ids(bench, node)
     front.cutter.arm(trial.point, trial.moment)
     first = _recover(_through(bench, front), node)
@@ -60,11 +68,7 @@ def _run(bench: Bench, front: Front, trial: Cut) -> None:
     trial.expect(second.status == 0, f"the next run ended with {second.status}: {told.get('why') or told}")
     judge_state(bench, trial)
     judge_repeats(bench, trial, run_ids(bench, node) - before)
-    same = bench.services(NEIGHBOUR) == neighbour
-    trial.expect(same, "the neighbour's service is not as it was")
-    if not scenario.restarts:
-        comm = bench.node(node).run("sh", "-c", f"cat /proc/{bystander}/comm 2>/dev/null || true").strip()
-        trial.expect(comm == "sleep", "a process that is nobody's business was ended")
+    judge_others(bench, trial, others)
 
 
 def _through(bench: Bench, front: Front) -> CommandLine:

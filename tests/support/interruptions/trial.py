@@ -85,7 +85,7 @@ def run_trial(
 def _run(bench: Bench, trial: Trial, log: Path, other: CommandLine | None) -> None:
     node, scenario = trial.scenario.node, trial.scenario
     bench.break_node(node, scenario.breakage)
-    neighbour, bystander = bench.services(NEIGHBOUR), bench.node(node).spawn("sleep", "600")
+    others = others_of(bench, node)
     before = run_ids(bench, node)
     log.unlink(missing_ok=True)
     died = _mortal(bench, node, log, trial.point)
@@ -112,11 +112,23 @@ def _run(bench: Bench, trial: Trial, log: Path, other: CommandLine | None) -> No
     mine = (run_ids(bench, node) - before) | {told.get("run", "")}
     judge_state(bench, trial)
     judge_repeats(bench, trial, mine)
-    same = bench.services(NEIGHBOUR) == neighbour
-    trial.expect(same, "the neighbour's service is not as it was")
-    if not scenario.restarts:
-        comm = bench.node(node).run("sh", "-c", f"cat /proc/{bystander}/comm 2>/dev/null || true").strip()
-        trial.expect(comm == "sleep", "a process that is nobody's business was ended")
+    judge_others(bench, trial, others)
+
+
+def others_of(bench: Bench, node: str) -> tuple[Any, int]:
+    """What no recovery of the node may touch: the neighbour's service, and the pid of a bystander put on the node."""
+    return bench.services(NEIGHBOUR), bench.node(node).spawn("sleep", "600")
+
+
+def judge_others(bench: Bench, trial: Trial, others: tuple[Any, int]) -> None:
+    """They are as they were; a node that is itself restarted loses its bystander."""
+    neighbour, bystander = others
+    trial.expect(bench.services(NEIGHBOUR) == neighbour, "the neighbour's service is not as it was")
+    if not trial.scenario.restarts:
+        shown = bench.node(trial.scenario.node).run(
+            "sh", "-c", f"cat /proc/{bystander}/comm 2>/dev/null || true"
+        )
+        trial.expect(shown.strip() == "sleep", "a process that is nobody's business was ended")
 
 
 def judge_state(bench: Bench, trial: Trial) -> None:
