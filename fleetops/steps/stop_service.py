@@ -9,7 +9,7 @@ from fleetops.model.errors import Refused
 from fleetops.model.machine import Process
 from fleetops.model.plan import Action, PlannedStep
 from fleetops.model.supervisor import Supervisor
-from fleetops.steps.support.agreed import linked
+from fleetops.steps.support.agreed import left_of
 from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Skip, Step
 from fleetops.steps.support.contending import to_stop
 from fleetops.steps.support.signals import signal_command
@@ -109,10 +109,10 @@ def _clearing(situation: Situation, found: tuple[Process, ...]) -> tuple[Action,
 
 
 def _left_after(desk: Desk, found: tuple[Process, ...], grace_s: float) -> tuple[Process, ...]:
-    """What is still there of `found` and its offspring when the grace is over, or as soon as nothing is."""
+    """What is still there of `found` and its offspring when the grace is over, or as soon as nothing is seen to be."""
     until = desk.now() + grace_s
     while True:
-        left = linked(found, desk.look().attribution.living)
+        left = left_of(found, desk.look().attribution)
         if not left or desk.now() >= until:
             return left
         desk.wait(min(_POLL_S, max(0.0, until - desk.now())))

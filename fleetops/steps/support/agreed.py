@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from fleetops.engines.attribution import Attribution
 from fleetops.model.finding import Observation
 from fleetops.model.machine import PROCESSES, Process
 
@@ -26,6 +27,11 @@ def linked(agreed: Iterable[Process], now: Iterable[Process]) -> tuple[Process, 
     ]:
         found.update({one.pid: one for one in more})
     return tuple(one for one in living if one.pid in found)
+
+
+def left_of(agreed: tuple[Process, ...], now: Attribution) -> tuple[Process, ...]:
+    """What is still there of `agreed` and its offspring; all of it while the process table cannot be read."""
+    return linked(agreed, now.living) if now.known else agreed
 
 
 def started_again(agreed: Iterable[Process], living: Iterable[Process], observation: Observation) -> str:

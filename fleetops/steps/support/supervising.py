@@ -7,6 +7,7 @@ So what was enabled stays enabled, and there is nothing to put back.
 
 from collections.abc import Iterable
 
+from fleetops.engines.attribution import Attribution
 from fleetops.model.command import Command, shell
 from fleetops.model.errors import Refused
 from fleetops.model.machine import Process
@@ -130,11 +131,16 @@ def _stop(node: str, one: Supervisor, grace_s: float) -> Action:
 
 def _end_shells(desk: Desk, shells: tuple[Process, ...]) -> None:
     """A shell that keeps on looping is killed before what it started is touched: else it would start it again."""
-    meant = {(one.pid, one.start_ticks) for one in shells}
     until = desk.now() + _SHELL_GRACE_S
-    while left := [one for one in desk.look().attribution.living if (one.pid, one.start_ticks) in meant]:
+    while left := _still(shells, desk.look().attribution):
         if desk.now() >= until:
             why = "end the loop that starts it again"
             desk.change(Action(host=desk.situation.node_name, command=signal_command("KILL", left), why=why))
             return
         desk.wait(_POLL_S)
+
+
+def _still(shells: tuple[Process, ...], now: Attribution) -> tuple[Process, ...]:
+    """Those that live; all of them while the process table cannot be read."""
+    living = {(one.pid, one.start_ticks) for one in now.living}
+    return tuple(one for one in shells if not now.known or (one.pid, one.start_ticks) in living)
