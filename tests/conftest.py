@@ -1,6 +1,7 @@
 """What several folders of tests share: one lab for the whole session, and the command line pointed at it."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,12 @@ from fleetops.lab.api import Lab
 
 
 def pytest_configure() -> None:
-    """The engine's source that the labs show is kept in the working tree, not in the cache of whoever runs the tests."""
+    """The engine's source that the labs show is kept in the working tree, not in the cache of whoever runs the tests.
+
+    Interruptions and hang-ups count, also where the tests run in the background or under nohup, which have them ignored.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ.setdefault("FLEETOPS_CACHE", str(Path(__file__).resolve().parents[1] / ".demo"))
 
 
