@@ -14,7 +14,7 @@ from fleetops.steps.support.base import Desk, Options, OptionSpec, Situation, Sk
 from fleetops.steps.support.contending import to_stop
 from fleetops.steps.support.signals import signal_command
 from fleetops.steps.support.strangers import strangers
-from fleetops.steps.support.supervising import GUARD, asked, stop_actions, stop_all, titles
+from fleetops.steps.support.supervising import GUARD, asked, await_noticed, stop_actions, stop_all, titles
 from fleetops.steps.support.supervising import refusal as supervisor_refusal
 from fleetops.steps.support.units import clear_unit, outside, own_units, stop_unit, units_on_record
 
@@ -75,6 +75,8 @@ def run(desk: Desk, options: Options) -> str:
     if left:
         desk.tell(f"KILL to {_described(left)}")
         desk.change(_ending(node, left, "end what is left"))
+    if any(one.unit for one in keeping):
+        await_noticed(desk, keeping)
     for action in clearing:
         desk.restore(action)
     ended = f"{len(found) - len(left)} ended{' when asked' if keeping else ' on TERM'}"

@@ -46,7 +46,7 @@ def unit(host):
     stopped = (
         "systemctl stop sglang.service; rm -rf /etc/systemd/system/sglang.service*; systemctl daemon-reload"
     )
-    host.run(shell(stopped, deadline_s=20))
+    host.run(shell(stopped, deadline_s=100))
 
 
 def shown(host, name):

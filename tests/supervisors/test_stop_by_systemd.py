@@ -52,7 +52,7 @@ def unit(host):
     host.run(
         shell(
             "systemctl stop sglang.service; rm -f /etc/systemd/system/sglang.service; systemctl daemon-reload",
-            deadline_s=60,
+            deadline_s=100,
         )
     )
 
@@ -79,9 +79,10 @@ def test_it_is_stopped_through_its_unit_and_stays_enabled(host, unit):
     said = host.stop()
     assert "stopped through unit sglang.service (Restart=always, enabled)" in said
     assert stays_down(host)
-    assert shown(host, "ActiveState", "UnitFileState", "Restart") == {
-        "ActiveState": "inactive", "UnitFileState": "enabled", "Restart": "always",
-    }  # fmt: skip
+    state = shown(host, "ActiveState", "UnitFileState", "Restart")
+    # Failed, where systemd has missed that the control group was empty (version 1) and waited for its TimeoutStopSec.
+    assert state.pop("ActiveState") in {"inactive", "failed"}
+    assert state == {"UnitFileState": "enabled", "Restart": "always"}
 
 
 def test_ranks_that_ignore_the_units_stop_are_killed_and_do_not_come_again(host, unit):
@@ -137,10 +138,9 @@ def test_a_unit_of_a_users_own_manager_is_stopped_by_that_user(host):
     host.await_service()
     assert "unit sglang.service of uid 1000 (Restart=always, enabled)" in host.stop()
     assert stays_down(host)
-    assert shown(host, "ActiveState", "UnitFileState", user=True) == {
-        "ActiveState": "inactive",
-        "UnitFileState": "enabled",
-    }
+    state = shown(host, "ActiveState", "UnitFileState", user=True)
+    assert state.pop("ActiveState") in {"inactive", "failed"}
+    assert state == {"UnitFileState": "enabled"}
 
 
 def test_a_unit_that_waits_to_start_a_service_that_has_died_is_stopped_too(host):

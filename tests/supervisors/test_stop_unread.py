@@ -1,7 +1,7 @@
-"""A stop whose looks fail: what could not be read is not gone."""
+"""A stop whose looks fail, or show an end that systemd has not noticed: what could not be read is not gone."""
 
 from node_scenes import NODE, detokenizer, launcher, missing, observe, rank
-from supervisor_scenes import keepers, loop, under
+from supervisor_scenes import keepers, loop, under, unit
 
 from fleetops.checks import judge
 from fleetops.model.command import Outcome
@@ -74,3 +74,21 @@ def test_a_loops_shell_that_cannot_be_seen_to_be_gone_is_killed_before_what_it_s
     stopped(desk)
     shell = {"2000:12000"}
     assert desk.signals[:2] == [("TERM", shell), ("KILL", shell)]
+
+
+def going_down(sub="final-sigterm"):
+    by = unit(active="deactivating", sub=sub, pids=(), main_pid=0)
+    return observe(facts=keepers(units=(by,)))
+
+
+def test_a_unit_that_systemd_still_takes_down_is_waited_for():
+    ended = observe(facts=keepers(units=(unit(active="inactive", sub="dead", pids=(), main_pid=0),)))
+    desk = FailingEyes(observe(*WHOLE, facts=keepers(units=(unit(),))), going_down(), going_down(), ended)
+    assert stopped(desk).startswith("10 ended when asked; stopped through unit sglang.service")
+    assert desk.clock == 1
+
+
+def test_and_no_longer_than_systemd_itself_waits():
+    desk = FailingEyes(observe(*WHOLE, facts=keepers(units=(unit(),))), going_down())
+    stopped(desk)
+    assert desk.clock == 100

@@ -5,21 +5,25 @@ asked to stop stay down, whatever their restart policies say, until they are ask
 So what was enabled stays enabled, and there is nothing to put back.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from fleetops.engines.attribution import Attribution
 from fleetops.model.command import Command, shell
 from fleetops.model.errors import Refused
 from fleetops.model.machine import Process
 from fleetops.model.plan import Action
-from fleetops.model.supervisor import Container, Supervisor, Unit
-from fleetops.steps.support.base import Desk
+from fleetops.model.supervisor import SUPERVISORS, Container, Supervisor, Unit
+from fleetops.steps.support.base import Desk, Situation
 from fleetops.steps.support.signals import signal_command
 
 GUARD = "supervisor"
 _SHELL_GRACE_S = 2.0
 _POLL_S = 0.2
 _LOG_LINES = 20_000
+# systemd notices the end of a unit by its control group; with version 1, in a container, it may miss that, and then waits
+# for the unit's TimeoutStopSec (90 s by default; seen in tests/supervisors).
+_NOTICED_WITHIN_S = 100.0
+_NOTICED_POLL_S = 1.0
 # How much longer than the grace a container's stop may take: its runtime kills it then, and waits for that.
 _BEYOND_GRACE_S = 20.0
 
@@ -69,6 +73,19 @@ def stop_all(desk: Desk, supervisors: tuple[Supervisor, ...], grace_s: float) ->
             desk.tell(f"{one.title} is not stopped after {action.command.deadline_s:g} s")
         if one.shells:
             _end_shells(desk, one.shells)
+
+
+def await_noticed(desk: Desk, supervisors: Iterable[Supervisor]) -> None:
+    """Until systemd knows as well that the units have ended: one that still goes down cannot be started."""
+    units = {(one.unit.name, one.unit.uid) for one in supervisors if one.unit}
+    until, told = desk.now() + _NOTICED_WITHIN_S, False
+    while units.intersection(_going_down(desk.look())):
+        if desk.now() >= until:
+            return
+        if not told:
+            desk.tell("waiting for systemd to notice that the unit has ended")
+            told = True
+        desk.wait(_NOTICED_POLL_S)
 
 
 def asked(supervisors: Iterable[Supervisor], processes: Iterable[Process]) -> tuple[Process, ...]:
@@ -127,6 +144,14 @@ def _stop(node: str, one: Supervisor, grace_s: float) -> Action:
     else:
         command = signal_command("TERM", one.shells)
     return Action(host=node, command=command, why=f"stop {one.title}")
+
+
+def _going_down(situation: Situation) -> Iterator[tuple[str, int | None]]:
+    """Units of which nothing is left but systemd's wait for it."""
+    found = situation.observation.node_facts.value(SUPERVISORS)
+    for unit in found.units if found else ():
+        if unit.active == "deactivating" and not unit.pids:
+            yield unit.name, unit.uid
 
 
 def _end_shells(desk: Desk, shells: tuple[Process, ...]) -> None:
