@@ -1,13 +1,17 @@
-"""What is wrong with a node: one check per file, found by this folder; a new check is one new file with `CHECK`."""
+"""What is wrong with a host: one check per file, found by the folders here; a new check is one new file with `CHECK`."""
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
 from functools import cache
+from types import ModuleType
+from typing import Any
 
 from fleetops.checks.support.another import another
-from fleetops.model.finding import Check, Finding, Observation, Severity
+from fleetops.model.finding import Check, Finding, HypervisorCheck, Observation, Severity
+from fleetops.model.sight import HypervisorSight
 
-__all__ = ["all_checks", "judge"]
+__all__ = ["all_checks", "hypervisor_checks", "judge", "judge_hypervisor"]
 
 _WORST_FIRST = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK)
 _SILENCE = ("unreachable", "no-banner")
@@ -15,29 +19,53 @@ _SILENCE = ("unreachable", "no-banner")
 _OF_ANOTHER = ("wrong-machine", "guest-state", "guest-locked")
 
 
-@cache
-def all_checks() -> tuple[Check, ...]:
-    """Every check, by name."""
-    modules = (
-        importlib.import_module(f"{__name__}.{found.name}")
-        for found in pkgutil.iter_modules(__path__)
-        if not found.ispkg
-    )
-    checks: list[Check] = [module.CHECK for module in modules]
+def _modules(folder: str) -> Iterator[ModuleType]:
+    package = importlib.import_module(f"{__name__}.{folder}")
+    for found in pkgutil.iter_modules(package.__path__):
+        yield importlib.import_module(f"{package.__name__}.{found.name}")
+
+
+def _checks(*folders: str) -> tuple[Any, ...]:
+    checks = (module.CHECK for folder in folders for module in _modules(folder))
     return tuple(sorted(checks, key=lambda check: check.name))
 
 
-def judge(observation: Observation) -> tuple[Finding, ...]:
-    """All that the checks conclude, worst first.
+@cache
+def all_checks() -> tuple[Check, ...]:
+    """Every check of nodes, by name."""
+    return _checks("host", "service", "gpu", "guest")
+
+
+@cache
+def hypervisor_checks() -> tuple[HypervisorCheck, ...]:
+    """Every check of Proxmox hosts, by name."""
+    return _checks("hypervisor")
+
+
+def judge(observation: Observation, *, sweeping: bool = False) -> tuple[Finding, ...]:
+    """All that the checks conclude, worst first; those that only a sweep has the facts for, where it asks.
 
     A node that did not answer at all is said so once, not once for every check that therefore knows nothing. Of a node
     as which another machine answers, nothing more is said than what its hypervisor tells.
     """
-    findings = [finding for check in all_checks() for finding in check.judge(observation)]
+    checks = [check for check in all_checks() if sweeping or not check.sweeps_only]
+    findings = [finding for check in checks for finding in check.judge(observation)]
     if another(observation):
         findings = [one for one in findings if one.check in _OF_ANOTHER]
     if any(finding.check in _SILENCE for finding in findings):
         findings = [one for one in findings if one.check in _SILENCE or not _is_of_silence(one, observation)]
+    return _worst_first(findings)
+
+
+def judge_hypervisor(sight: HypervisorSight) -> tuple[Finding, ...]:
+    """All that the checks of Proxmox hosts conclude, worst first; one that is silent is said so once."""
+    findings = [finding for check in hypervisor_checks() for finding in check.judge(sight)]
+    if any(finding.check in _SILENCE for finding in findings):
+        findings = [one for one in findings if one.check in _SILENCE]
+    return _worst_first(findings)
+
+
+def _worst_first(findings: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda one: (_WORST_FIRST.index(one.severity), one.check)))
 
 

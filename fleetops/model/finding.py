@@ -10,6 +10,9 @@ from fleetops.model.fact import Facts, Missing
 from fleetops.model.fleet import Hypervisor, Node, Profile
 from fleetops.model.guest import GUEST
 from fleetops.model.machine import SSH_ANSWER, Memory, PortAnswer
+from fleetops.model.past import Past
+from fleetops.model.sight import HypervisorSight
+from fleetops.model.thresholds import Thresholds
 
 # Two machines of one model differ by what their firmware keeps.
 _SAME_TOTAL = 0.01
@@ -83,6 +86,8 @@ class Observation:
         hypervisor_facts: read on its hypervisor; None where it has none.
         services: engine instances found on the node by the engine files.
         baseline: how the idle node looks; None where nothing tells.
+        past: what earlier sweeps remember; nothing outside a sweep.
+        thresholds: those that hold for this node; none outside a sweep.
     """
 
     node: Node
@@ -92,6 +97,8 @@ class Observation:
     profile: Profile | None = None
     services: tuple[Service, ...] = ()
     baseline: Baseline | None = None
+    past: Past = field(default_factory=Past)
+    thresholds: Thresholds = field(default_factory=Thresholds)
 
     @property
     def silence(self) -> Missing | None:
@@ -117,8 +124,26 @@ class Observation:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A named judgement over an observation. `judge` is pure; a missing fact gives an UNKNOWN finding."""
+    """A named judgement over an observation. `judge` is pure; a missing fact gives an UNKNOWN finding.
+
+    Attributes:
+        title: what is so on a healthy node, in words.
+        sweeps_only: it needs facts, thresholds or a past that only a sweep has.
+        latched: one sighting is enough for it to be firm, however many sweeps others need.
+    """
 
     name: str
     title: str
     judge: Callable[[Observation], list[Finding]]
+    sweeps_only: bool = False
+    latched: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class HypervisorCheck:
+    """The same over a Proxmox host, by sweeps alone."""
+
+    name: str
+    title: str
+    judge: Callable[[HypervisorSight], list[Finding]]
+    latched: bool = False

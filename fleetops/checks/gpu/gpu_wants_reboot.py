@@ -1,6 +1,6 @@
 """The driver asks for a reboot: no reset helps, and rebooting a host is a person's decision."""
 
-from fleetops.checks.gpu_wants_reset import BEYOND_RESET
+from fleetops.checks.gpu.gpu_wants_reset import BEYOND_RESET
 from fleetops.checks.support.saying import found, lacking, listed
 from fleetops.model.finding import Check, Finding, Observation, Severity
 from fleetops.model.gpu import GPUS

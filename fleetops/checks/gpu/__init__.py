@@ -1,0 +1,1 @@
+"""Of a node's GPUs and their driver."""

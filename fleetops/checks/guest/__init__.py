@@ -1,0 +1,1 @@
+"""Of a node as its hypervisor knows it."""

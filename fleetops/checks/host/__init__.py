@@ -1,0 +1,1 @@
+"""Of the node's machine: is it there, and has it memory, disk and time."""

@@ -1,0 +1,1 @@
+"""Of the inference service on a node."""
