@@ -92,3 +92,15 @@ class LogReport:
 
 ENGINE_SOURCE: Key[EngineSource] = Key("engine-source")
 SERVICE_RECORDS: Key[tuple[ServiceRecord, ...]] = Key("service-records")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generated:
+    """What one own small request to a service has given: tokens, and how long the answer took; `tries` until it came."""
+
+    tokens: int
+    seconds: float
+    tries: int = 1
+
+
+GENERATED: Key[Generated] = Key("generation")

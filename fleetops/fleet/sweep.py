@@ -1,0 +1,177 @@
+"""All checks over all hosts, once: each host is read in one round trip, and judged when all that is known of it is there."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from fleetops.checks import judge, judge_hypervisor, remember, remember_hypervisor
+from fleetops.fleet.generation import generation
+from fleetops.fleet.observe import find_services, observation_of
+from fleetops.fleet.probe import Memory, remember_identity
+from fleetops.fleet.read import Sessions, read_groups
+from fleetops.fleet.sweep_facts import of_guests, of_hypervisor, of_node
+from fleetops.inventory.thresholds import thresholds_for
+from fleetops.model.engine import GENERATED
+from fleetops.model.fact import Facts, Gap, Missing
+from fleetops.model.finding import Observation
+from fleetops.model.fleet import Host, Hypervisor, Inventory, Node
+from fleetops.model.gpu import GPUS
+from fleetops.model.past import Past
+from fleetops.model.sight import HypervisorSight
+from fleetops.model.sweep import HostSweep
+from fleetops.ssh.fanout import Result, fan_out
+
+DEADLINE_S = 60.0
+# The group of facts that are the host's own; a guest's are under its node's name.
+_OWN = ""
+
+
+class Pasts(Protocol):
+    """What earlier sweeps remember; `store.sweeps.SweepStore` is one."""
+
+    def pasts(self, hosts: Sequence[str], now: float) -> Mapping[str, Past]:
+        """Of each of these hosts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """What one host has told: its own facts, and those about each guest on it."""
+
+    own: Facts
+    guests: Mapping[str, Facts] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def sweep_hosts(
+    sessions: Sessions,
+    inventory: Inventory,
+    hosts: Sequence[Node | Hypervisor],
+    *,
+    pasts: Mapping[str, Past],
+    records: Memory,
+    deadline_s: float = DEADLINE_S,
+    clock: Callable[[], float] = time.time,
+    on_answer: Callable[[set[str]], None] = lambda _: None,
+) -> tuple[HostSweep, ...]:
+    """One result for each host, in their order. A host that does not answer costs only itself, and never more than the deadline.
+
+    A node's hypervisor is read as well, asked for or not: what it says of its guest is part of what is known of the node.
+    `on_answer` hears which hosts are still awaited.
+    """
+    asked = {host.name: host for host in (*hosts, *_hypervisors(inventory, hosts))}
+    began = clock()
+    read: dict[str, Read] = {}
+
+    def work(host: Host) -> Read:
+        return _read(sessions, inventory, host, clock)
+
+    for result in fan_out(list(asked.values()), work, deadline_s=deadline_s):
+        read[result.item.name] = result.value or _silent(result, began, deadline_s)
+        on_answer(set(asked) - set(read))
+    return tuple(_judged(host, inventory, read, pasts.get(host.name, Past()), records) for host in hosts)
+
+
+def _hypervisors(inventory: Inventory, hosts: Sequence[Host]) -> Iterator[Hypervisor]:
+    for host in hosts:
+        if isinstance(host, Node) and host.hypervisor in inventory.hypervisors:
+            yield inventory.hypervisors[host.hypervisor]
+
+
+def _guests_of(inventory: Inventory, hypervisor: Host) -> list[Node]:
+    return [node for node in inventory.nodes.values() if node.hypervisor == hypervisor.name]
+
+
+def _read(sessions: Sessions, inventory: Inventory, host: Host, clock: Callable[[], float]) -> Read:
+    began = time.monotonic()
+    if isinstance(host, Node):
+        own = read_groups(sessions, host, {_OWN: of_node(host)}, clock)[_OWN]
+        seconds = time.monotonic() - began
+        return Read(own=_with_generation(sessions, inventory, host, own), seconds=seconds)
+    nodes = _guests_of(inventory, host)
+    found = read_groups(sessions, host, {_OWN: of_hypervisor(nodes), **of_guests(nodes)}, clock)
+    return Read(own=found.pop(_OWN), guests=found, seconds=time.monotonic() - began)
+
+
+def _with_generation(sessions: Sessions, inventory: Inventory, node: Node, own: Facts) -> Facts:
+    """Where the profile's service seems whole, whether it generates: processes that live prove nothing."""
+    profile = inventory.profiles.get(node.profile)
+    seen = Observation(node=node, node_facts=own, profile=profile, services=find_services(own))
+    told = generation(sessions, seen) if profile else None
+    return own if told is None else replace(own, readings={**own.readings, GENERATED.name: told})
+
+
+def _silent(result: Result[Node | Hypervisor, Read], at: float, deadline_s: float) -> Read:
+    """A host that did not come back: what hangs is named by the wait, the reason by the error."""
+    error = result.error
+    why = error.message if error else f"no answer in {deadline_s:g} s"
+    gap = Missing(Gap.UNREACHABLE, why, error.hint if error else "", getattr(error, "reason", None) or "")
+    facts = Facts(result.item.name, at, {"identity": gap})
+    return Read(own=facts, seconds=result.duration_s)
+
+
+def _judged(
+    host: Node | Hypervisor, inventory: Inventory, read: Mapping[str, Read], past: Past, records: Memory
+) -> HostSweep:
+    if isinstance(host, Node):
+        return _judged_node(host, inventory, read, past, records)
+    found = read[host.name]
+    sight = HypervisorSight(
+        hypervisor=host,
+        facts=found.own,
+        guests=found.guests,
+        nodes={node.name: node for node in _guests_of(inventory, host)},
+        past=past,
+        thresholds=thresholds_for(_gpu_model(found.own)),
+    )
+    return HostSweep(
+        name=host.name,
+        kind="hypervisor",
+        at=found.own.at,
+        seconds=found.seconds,
+        findings=judge_hypervisor(sight),
+        remembered=remember_hypervisor(sight),
+        gaps=_gaps(found.own),
+    )
+
+
+def _judged_node(
+    node: Node, inventory: Inventory, read: Mapping[str, Read], past: Past, records: Memory
+) -> HostSweep:
+    own, beside = read[node.name], read.get(node.hypervisor)
+    known = replace(node, machine_id=node.machine_id or records.machine_id(node.name))
+    observation = observation_of(
+        inventory,
+        known,
+        own.own,
+        _of_guest(beside, node) if beside else None,
+        baseline=records.baseline(node.name),
+        peers=records.baselines(),
+    )
+    remember_identity(records, observation)
+    observation = replace(observation, past=past, thresholds=thresholds_for(_gpu_model(own.own)))
+    return HostSweep(
+        name=node.name,
+        kind="node",
+        at=own.own.at,
+        seconds=own.seconds,
+        findings=judge(observation, sweeping=True),
+        remembered=remember(observation),
+        gaps=_gaps(own.own),
+    )
+
+
+def _of_guest(beside: Read, node: Node) -> Facts:
+    """What the hypervisor says of this node: its own facts and those about the guest; silent as a whole where it is."""
+    about = beside.guests.get(node.name)
+    readings = {**beside.own.readings, **(about.readings if about else {})}
+    return replace(beside.own, readings=readings)
+
+
+def _gpu_model(facts: Facts) -> str:
+    gpus = facts.value(GPUS)
+    return gpus.model if gpus else ""
+
+
+def _gaps(facts: Facts) -> dict[str, str]:
+    return {name: str(one) for name, one in facts.readings.items() if isinstance(one, Missing)}

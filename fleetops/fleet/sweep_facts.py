@@ -1,0 +1,61 @@
+"""What a sweep reads: of a node, of a Proxmox host, and of each guest on it; one batch of commands a host."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fleetops.facts import (
+    arc,
+    claims,
+    device_services,
+    gpus,
+    guest,
+    guest_agent,
+    guests,
+    host_holders,
+    identity,
+    memory,
+    pending,
+    tasks,
+)
+from fleetops.fleet.observe import node_facts
+from fleetops.model.fact import Fact
+from fleetops.model.fleet import Guest, Node
+
+Reads = list[Fact[Any]]
+_OF_A_DRIVER: Reads = [host_holders.FACT, device_services.FACT, gpus.FACT]
+
+
+def of_node(node: Node) -> Reads:
+    """On the node itself. A container's kernel log, clock and PCI are its host's."""
+    return node_facts(node)
+
+
+def of_hypervisor(nodes: Iterable[Node]) -> Reads:
+    """On a Proxmox host; the GPU driver is its own only where containers use it."""
+    lxc = any(node.guest and node.guest.kind == "lxc" for node in nodes)
+    return [
+        identity.FACT,
+        memory.FACT,
+        guests.FACT,
+        claims.FACT,
+        arc.FACT,
+        *(_OF_A_DRIVER if lxc else []),
+    ]
+
+
+def of_guests(nodes: Iterable[Node]) -> Mapping[str, Reads]:
+    """On a Proxmox host, of each node that is its guest."""
+    found: dict[str, Reads] = {}
+    for node in nodes:
+        if node.guest:
+            found[node.name] = [
+                guest.fact(node.guest.kind, node.guest.id),
+                tasks.fact(node.guest.id),
+                pending.fact(node.guest.kind, node.guest.id),
+                *_agent(node.guest),
+            ]
+    return found
+
+
+def _agent(of: Guest) -> Reads:
+    return [guest_agent.fact(of.id)] if of.kind == "vm" else []
