@@ -27,7 +27,9 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     from fleetops.model.fleet import Hypervisor, Node
     from fleetops.render.sweep import sweep_json, sweep_screen
     from fleetops.render.waiting import waiting
+    from fleetops.store.cache import cache_folder
     from fleetops.store.database import Store
+    from fleetops.store.proofs import Proofs
     from fleetops.store.sweeps import SweepStore
 
     inventory, output = world.inventory(args), world.output(args)
@@ -43,6 +45,7 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
             hosts,
             memory=memory,
             records=records,
+            proofs=Proofs(cache_folder(world.environ)),
             clock=world.clock,
             on_answer=on_answer,
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from fleetops.checks import judge, judge_hypervisor, remember, remember_hypervisor
+from fleetops.fleet.fitting import fit
 from fleetops.fleet.generation import generation
 from fleetops.fleet.observe import find_services, observation_of
 from fleetops.fleet.probe import Memory, remember_identity
@@ -19,8 +20,10 @@ from fleetops.model.fleet import Host, Hypervisor, Inventory, Node
 from fleetops.model.gpu import GPUS
 from fleetops.model.past import Past
 from fleetops.model.sight import HypervisorSight
+from fleetops.model.size import FIT, Fit
 from fleetops.model.sweep import HostSweep
 from fleetops.ssh.fanout import Result, fan_out
+from fleetops.store.proofs import Proofs
 
 DEADLINE_S = 60.0
 # The group of facts that are the host's own; a guest's are under its node's name.
@@ -50,6 +53,7 @@ def sweep_hosts(
     *,
     pasts: Mapping[str, Past],
     records: Memory,
+    proofs: Proofs,
     deadline_s: float = DEADLINE_S,
     clock: Callable[[], float] = time.time,
     on_answer: Callable[[set[str]], None] = lambda _: None,
@@ -69,7 +73,34 @@ def sweep_hosts(
     for result in fan_out(list(asked.values()), work, deadline_s=deadline_s):
         read[result.item.name] = result.value or _silent(result, began, deadline_s)
         on_answer(set(asked) - set(read))
-    return tuple(_judged(host, inventory, read, pasts.get(host.name, Past()), records) for host in hosts)
+    seen = {
+        host.name: _seen(host, inventory, read, pasts.get(host.name, Past()), records)
+        for host in hosts
+        if isinstance(host, Node)
+    }
+    left_s = max(0.0, deadline_s - (clock() - began))
+    seen = _with_fits(seen, lambda one: fit(sessions, inventory, one, records=records, proofs=proofs), left_s)
+    return tuple(
+        _judged_node(seen[host.name], read[host.name])
+        if isinstance(host, Node)
+        else _judged_hypervisor(host, inventory, read[host.name], pasts.get(host.name, Past()))
+        for host in hosts
+    )
+
+
+def _with_fits(
+    seen: Mapping[str, Observation], work: Callable[[Observation], Fit | Missing | None], left_s: float
+) -> dict[str, Observation]:
+    """Each with whether its profile fits it: mostly remembered, else proven from the source on the node."""
+    found = dict(seen)
+    for result in fan_out(list(seen.values()), work, deadline_s=left_s):
+        why = result.error.message if result.error else ""
+        told = Missing(Gap.TIMED_OUT, why) if why else result.value
+        if told is not None:
+            facts = result.item.node_facts
+            facts = replace(facts, readings={**facts.readings, FIT.name: told})
+            found[result.item.node.name] = replace(result.item, node_facts=facts)
+    return found
 
 
 def _hypervisors(inventory: Inventory, hosts: Sequence[Host]) -> Iterator[Hypervisor]:
@@ -110,12 +141,7 @@ def _silent(result: Result[Node | Hypervisor, Read], at: float, deadline_s: floa
     return Read(own=facts, seconds=result.duration_s)
 
 
-def _judged(
-    host: Node | Hypervisor, inventory: Inventory, read: Mapping[str, Read], past: Past, records: Memory
-) -> HostSweep:
-    if isinstance(host, Node):
-        return _judged_node(host, inventory, read, past, records)
-    found = read[host.name]
+def _judged_hypervisor(host: Hypervisor, inventory: Inventory, found: Read, past: Past) -> HostSweep:
     sight = HypervisorSight(
         hypervisor=host,
         facts=found.own,
@@ -135,29 +161,32 @@ def _judged(
     )
 
 
-def _judged_node(
+def _seen(
     node: Node, inventory: Inventory, read: Mapping[str, Read], past: Past, records: Memory
-) -> HostSweep:
+) -> Observation:
+    """All that is known of a node, put together."""
     own, beside = read[node.name], read.get(node.hypervisor)
-    known = replace(node, machine_id=node.machine_id or records.machine_id(node.name))
     observation = observation_of(
         inventory,
-        known,
+        replace(node, machine_id=node.machine_id or records.machine_id(node.name)),
         own.own,
         _of_guest(beside, node) if beside else None,
         baseline=records.baseline(node.name),
         peers=records.baselines(),
     )
     remember_identity(records, observation)
-    observation = replace(observation, past=past, thresholds=thresholds_for(_gpu_model(own.own)))
+    return replace(observation, past=past, thresholds=thresholds_for(_gpu_model(own.own)))
+
+
+def _judged_node(observation: Observation, own: Read) -> HostSweep:
     return HostSweep(
-        name=node.name,
+        name=observation.node.name,
         kind="node",
         at=own.own.at,
         seconds=own.seconds,
         findings=judge(observation, sweeping=True),
         remembered=remember(observation),
-        gaps=_gaps(own.own),
+        gaps=_gaps(observation.node_facts),
     )
 
 

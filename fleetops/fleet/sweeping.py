@@ -14,6 +14,7 @@ from fleetops.model.finding import Severity
 from fleetops.model.fleet import Hypervisor, Inventory, Node
 from fleetops.model.past import Past
 from fleetops.model.sweep import HostSweep, Sweep, Tracked
+from fleetops.store.proofs import Proofs
 
 _GRAVITY = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK)
 
@@ -38,6 +39,7 @@ def sweep_once(
     *,
     memory: Sweeps,
     records: Memory,
+    proofs: Proofs,
     deadline_s: float = DEADLINE_S,
     clock: Callable[[], float] = time.time,
     on_answer: Callable[[set[str]], None] = lambda _: None,
@@ -51,6 +53,7 @@ def sweep_once(
         hosts,
         pasts=pasts,
         records=records,
+        proofs=proofs,
         deadline_s=deadline_s,
         clock=clock,
         on_answer=on_answer,
