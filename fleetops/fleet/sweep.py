@@ -1,9 +1,10 @@
 """All checks over all hosts, once: each host is read in one round trip, and judged when all that is known of it is there."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from fleetops.checks import judge, judge_hypervisor, remember, remember_hypervisor
 from fleetops.fleet.fitting import fit
@@ -14,6 +15,7 @@ from fleetops.fleet.read import Sessions, read_groups
 from fleetops.fleet.sweep_facts import of_guests, of_hypervisor, of_node
 from fleetops.inventory.thresholds import thresholds_for
 from fleetops.model.engine import GENERATED
+from fleetops.model.errors import Silence, Unreachable
 from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Host, Hypervisor, Inventory, Node
@@ -30,11 +32,27 @@ DEADLINE_S = 60.0
 _OWN = ""
 
 
-class Pasts(Protocol):
-    """What earlier sweeps remember; `store.sweeps.SweepStore` is one."""
+class Busy:
+    """Hosts that are being looked at: one that an earlier sweep still waits for is not asked a second time beside that."""
 
-    def pasts(self, hosts: Sequence[str], now: float) -> Mapping[str, Past]:
-        """Of each of these hosts."""
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def on(self, host: Host) -> Iterator[None]:
+        """Raises Unreachable where somebody is at it."""
+        with self._lock:
+            if host.name in self._names:
+                raise Unreachable(
+                    f"{host.name} has not answered the last sweep yet", host=host.name, reason=Silence.TIMEOUT
+                )
+            self._names.add(host.name)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._names.discard(host.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +75,7 @@ def sweep_hosts(
     deadline_s: float = DEADLINE_S,
     clock: Callable[[], float] = time.time,
     on_answer: Callable[[set[str]], None] = lambda _: None,
+    busy: "Busy | None" = None,
 ) -> tuple[HostSweep, ...]:
     """One result for each host, in their order. A host that does not answer costs only itself, and never more than the deadline.
 
@@ -67,8 +86,11 @@ def sweep_hosts(
     began = clock()
     read: dict[str, Read] = {}
 
-    def work(host: Host) -> Read:
-        return _read(sessions, inventory, host, clock)
+    hands = busy or Busy()
+
+    def work(host: Node | Hypervisor) -> Read:
+        with hands.on(host):
+            return _read(sessions, inventory, host, clock)
 
     for result in fan_out(list(asked.values()), work, deadline_s=deadline_s):
         read[result.item.name] = result.value or _silent(result, began, deadline_s)

@@ -1,20 +1,24 @@
 """A sweep with what earlier ones remember: judged against the past, followed over time, kept for the next."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 from fleetops.checks import all_checks, hypervisor_checks
 from fleetops.fleet.probe import Memory
 from fleetops.fleet.read import Sessions
-from fleetops.fleet.sweep import DEADLINE_S, sweep_hosts
+from fleetops.fleet.sweep import DEADLINE_S, Busy, sweep_hosts
 from fleetops.fleet.tracking import track
+from fleetops.model.errors import FleetopsError
 from fleetops.model.exit import Exit, worst
 from fleetops.model.finding import Severity
 from fleetops.model.fleet import Hypervisor, Inventory, Node
 from fleetops.model.past import Past
 from fleetops.model.sweep import HostSweep, Sweep, Tracked
 from fleetops.store.proofs import Proofs
+
+T = TypeVar("T")
 
 _GRAVITY = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK)
 
@@ -32,43 +36,69 @@ class Sweeps(Protocol):
         """Keep it; its number."""
 
 
-def sweep_once(
-    sessions: Sessions,
-    inventory: Inventory,
-    hosts: Sequence[Node | Hypervisor],
-    *,
-    memory: Sweeps,
-    records: Memory,
-    proofs: Proofs,
-    deadline_s: float = DEADLINE_S,
-    clock: Callable[[], float] = time.time,
-    on_answer: Callable[[set[str]], None] = lambda _: None,
-) -> Sweep:
-    """Look at all of them, and remember. Raises FleetopsError where what sweeps remember cannot be read or kept."""
-    at, began = clock(), time.monotonic()
-    pasts = memory.pasts([host.name for host in hosts], at)
-    found = sweep_hosts(
-        sessions,
-        inventory,
-        hosts,
-        pasts=pasts,
-        records=records,
-        proofs=proofs,
-        deadline_s=deadline_s,
-        clock=clock,
-        on_answer=on_answer,
-    )
-    sweep = followed(found, memory.tracked(at), at=at, seconds=time.monotonic() - began)
-    changed = (*sweep.tracked, *sweep.cleared)
-    number = memory.record(sweep, changed)
-    return Sweep(
-        at=at,
-        seconds=sweep.seconds,
-        hosts=found,
-        tracked=sweep.tracked,
-        cleared=sweep.cleared,
-        number=number,
-    )
+@dataclass(frozen=True, kw_only=True)
+class Sweeper:
+    """Sweeps the same hosts again and again, or once.
+
+    Attributes:
+        memory: what sweeps remember; where it cannot be read or kept, `tell` says so and the sweep is shown all the same.
+        records: launches, baselines and identities; proofs: what flags were proven to mean.
+        deadline_s: how long one sweep may take, whatever its hosts do.
+    """
+
+    sessions: Sessions
+    inventory: Inventory
+    hosts: Sequence[Node | Hypervisor]
+    memory: Sweeps
+    records: Memory
+    proofs: Proofs
+    deadline_s: float = DEADLINE_S
+    clock: Callable[[], float] = time.time
+    tell: Callable[[str], None] = lambda _: None
+    on_answer: Callable[[set[str]], None] = lambda _: None
+    busy: Busy = field(default_factory=Busy)
+
+    def once(self) -> Sweep:
+        """Look at all of them, and remember."""
+        at, began = self.clock(), time.monotonic()
+        names = [host.name for host in self.hosts]
+        nothing: Mapping[str, Past] = {}
+        pasts = self._remembered(lambda: self.memory.pasts(names, at), nothing)
+        found = sweep_hosts(
+            self.sessions,
+            self.inventory,
+            self.hosts,
+            pasts=pasts,
+            records=self.records,
+            proofs=self.proofs,
+            deadline_s=self.deadline_s,
+            clock=self.clock,
+            on_answer=self.on_answer,
+            busy=self.busy,
+        )
+        none: tuple[Tracked, ...] = ()
+        known = self._remembered(lambda: self.memory.tracked(at), none)
+        sweep = followed(found, known, at=at, seconds=time.monotonic() - began)
+        kept = self._remembered(lambda: self.memory.record(sweep, (*sweep.tracked, *sweep.cleared)), 0)
+        return replace(sweep, number=kept)
+
+    def every(
+        self, every_s: float, wait: Callable[[float], None] = time.sleep
+    ) -> Generator[Sweep, None, None]:
+        """One after the other for ever, each begun on the beat; a beat that falls into a sweep is left out."""
+        beat = time.monotonic()
+        while True:
+            yield self.once()
+            behind = max(0.0, time.monotonic() - beat)
+            beat += every_s * (behind // every_s + 1)
+            wait(max(0.0, beat - time.monotonic()))
+
+    def _remembered(self, ask: Callable[[], T], otherwise: T) -> T:
+        try:
+            return ask()
+        except FleetopsError as error:
+            self.tell(error.message)
+            return otherwise
 
 
 def followed(hosts: tuple[HostSweep, ...], known: Sequence[Tracked], *, at: float, seconds: float) -> Sweep:

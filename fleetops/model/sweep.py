@@ -99,6 +99,11 @@ class Tracked:
         return sum(one != other for one, other in pairwise(self.told)) >= FLAPS
 
     @property
+    def was_away(self) -> bool:
+        """The latest sweep and the one before it do not say the same."""
+        return len(set(self.sightings[-2:])) > 1
+
+    @property
     def is_seen(self) -> bool:
         """The latest sweep has seen it."""
         return self.sightings.endswith(Sighting.SEEN)

@@ -11,7 +11,7 @@ from fleetops.model.finding import Severity
 from fleetops.model.jsonable import jsonable
 from fleetops.model.sweep import Sighting, Sweep, Tracked
 from fleetops.render.plain import safe
-from fleetops.render.rows import Row, lay_out
+from fleetops.render.rows import Row, lay_out, opposite
 
 SCHEMA = "fleetops.sweep/1"
 SEVERITY_STYLES = {
@@ -35,6 +35,18 @@ def sweep_screen(sweep: Sweep, width: int) -> Text:
     blocks += [_cleared(sweep, width)] if sweep.cleared else []
     blocks += [Text(f"{silenced} silenced: fleetops silence", style="dim")] if silenced else []
     return Text("\n\n").join(blocks)
+
+
+def sweep_line(sweep: Sweep) -> Text:
+    """One line for a sweep that has nothing new to tell."""
+    told = [one for one in sweep.tracked if not one.silenced_until]
+    at = time.strftime("%H:%M:%S", time.localtime(sweep.at))
+    return Text(f"{at}  ").append_text(_headline(sweep, told))
+
+
+def has_news(sweep: Sweep) -> bool:
+    """Whether something is there, or gone, or silent, that the sweep before did not tell."""
+    return bool(sweep.cleared) or any(one.is_new or one.was_away for one in sweep.tracked)
 
 
 def sweep_json(sweep: Sweep) -> dict[str, Any]:
@@ -100,17 +112,22 @@ def _of(name: str, told: Iterable[Tracked]) -> Iterator[Tracked]:
 
 
 def _host(name: str, found: Sequence[Tracked], sweep: Sweep, width: int) -> Text:
-    head = Text(name, style="bold")
+    """Since when is said once, where it is the same for all of them."""
+    whens = [_when(one, sweep.at) for one in found]
+    alike = len(set(whens)) == 1
     severities = [one.finding.severity for one in found]
     rows = [
         Row(
             label=one.finding.severity.word if at == 0 or severities[at - 1] is not severities[at] else "",
             says=one.finding.subject,
-            note=f"{one.finding.evidence} ({_when(one, sweep.at)})",
+            note=one.finding.evidence if alike else f"{one.finding.evidence} ({whens[at]})",
             style=SEVERITY_STYLES[one.finding.severity],
         )
         for at, one in enumerate(found)
     ]
+    head = Text(name, style="bold")
+    if alike:
+        head = opposite(head, whens[0], width)
     following = dict.fromkeys(one.finding.next for one in found if one.finding.next)
     commands = [Text(f"  {safe(command)}", style="bold") for command in following]
     return Text("\n").join([head, *lay_out(rows, width), *commands])
