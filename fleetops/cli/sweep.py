@@ -85,16 +85,16 @@ def _once(sweeper: "Sweeper", output: "Output") -> Exit:
 
 def _stay(sweeper: "Sweeper", every_s: float, output: "Output") -> Exit:
     """Until somebody ends it. The whole screen where there is news, else a line."""
-    from fleetops.render.sweep import has_news, sweep_json, sweep_line, sweep_screen
+    from fleetops.render.sweep import has_news, sweep_json, sweep_line, sweep_news
 
     first = True
     for sweep in sweeper.every(every_s):
         if output.wants_json:
             output.json(sweep_json(sweep))
+        elif first or has_news(sweep):
+            output.lines(sweep_news(sweep, output.width))
         else:
             output.lines(sweep_line(sweep))
-            if first or has_news(sweep):
-                output.lines(sweep_screen(sweep, output.width))
         output.flush()
         first = False
     return Exit.FINE

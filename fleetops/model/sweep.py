@@ -110,6 +110,18 @@ class Tracked:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Silenced:
+    """A finding that is not reported until then, by whose word and why."""
+
+    host: str
+    check: str
+    until: float
+    at: float
+    who: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sweep:
     """One sweep.
 

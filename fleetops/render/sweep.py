@@ -28,20 +28,30 @@ _DAY_S = 86_400
 
 def sweep_screen(sweep: Sweep, width: int) -> Text:
     """The counts; then each host that is not well, its findings worst first, and the commands to type."""
-    told = [one for one in sweep.tracked if not one.silenced_until]
+    return Text("\n\n").join([_headline(sweep), *_blocks(sweep, width)])
+
+
+def sweep_news(sweep: Sweep, width: int) -> Text:
+    """The same under a line that tells when it was: for one sweep of many."""
+    return Text("\n\n").join([sweep_line(sweep), *_blocks(sweep, width), Text()])
+
+
+def _blocks(sweep: Sweep, width: int) -> list[Text]:
+    told = _told(sweep)
     silenced = len(sweep.tracked) - len(told)
-    blocks = [_headline(sweep, told)]
-    blocks += [_host(name, list(_of(name, told)), sweep, width) for name in _hosts(told)]
+    blocks = [_host(name, list(_of(name, told)), sweep, width) for name in _hosts(told)]
     blocks += [_cleared(sweep, width)] if sweep.cleared else []
-    blocks += [Text(f"{silenced} silenced: fleetops silence", style="dim")] if silenced else []
-    return Text("\n\n").join(blocks)
+    return blocks + ([Text(f"{silenced} silenced: fleetops silence", style="dim")] if silenced else [])
+
+
+def _told(sweep: Sweep) -> list[Tracked]:
+    return [one for one in sweep.tracked if not one.silenced_until]
 
 
 def sweep_line(sweep: Sweep) -> Text:
     """One line for a sweep that has nothing new to tell."""
-    told = [one for one in sweep.tracked if not one.silenced_until]
     at = time.strftime("%H:%M:%S", time.localtime(sweep.at))
-    return Text(f"{at}  ").append_text(_headline(sweep, told))
+    return Text(f"{at}  ").append_text(_headline(sweep))
 
 
 def has_news(sweep: Sweep) -> bool:
@@ -89,9 +99,9 @@ def _finding_json(one: Tracked) -> dict[str, Any]:
     }
 
 
-def _headline(sweep: Sweep, told: Sequence[Tracked]) -> Text:
+def _headline(sweep: Sweep) -> Text:
     worst = {host.name: Severity.OK for host in sweep.hosts}
-    for one in reversed(told):  # worst first: the worst is said last
+    for one in reversed(_told(sweep)):  # worst first: the worst is said last
         worst[one.finding.host] = one.finding.severity
     counts = {severity: sum(1 for one in worst.values() if one is severity) for severity in _COUNTED}
     line = Text(f"{len(sweep.hosts)} host{'s' if len(sweep.hosts) != 1 else ''} in {sweep.seconds:.1f} s: ")
@@ -159,12 +169,18 @@ def _clock(at: float, now: float) -> str:
     return time.strftime("%H:%M" if same_day else "%Y-%m-%d %H:%M", time.localtime(at))
 
 
+def _was_there(one: Tracked) -> str:
+    sweeps = f"seen in {one.count} sweep{'s' if one.count != 1 else ''}"
+    lasted_s = one.last_seen - one.first_seen
+    return f"{sweeps}, for {show_duration(lasted_s)}" if lasted_s > 0 else sweeps
+
+
 def _cleared(sweep: Sweep, width: int) -> Text:
     rows = [
         Row(
             label="cleared" if at == 0 else "",
             says=f"{one.finding.host}   {one.finding.subject}",
-            note=f"was there for {show_duration(max(0.0, one.last_seen - one.first_seen))}",
+            note=_was_there(one),
             style="green",
         )
         for at, one in enumerate(sweep.cleared)

@@ -10,7 +10,7 @@ from statistics import median
 
 from fleetops.model.finding import Finding, Severity
 from fleetops.model.past import Past, Sample
-from fleetops.model.sweep import HostSweep, Sweep, Tracked
+from fleetops.model.sweep import HostSweep, Silenced, Sweep, Tracked
 from fleetops.store.state_file import StateFile
 
 _DAY_S = 86_400.0
@@ -76,6 +76,16 @@ class SweepStore:
                 "insert or replace into silences values (?, ?, ?, ?, ?, ?)",
                 (host, check, until, at, who, why),
             )
+
+    def silences(self, now: float) -> tuple[Silenced, ...]:
+        """Those that are in force, the one that ends first first."""
+        query = """select host, "check", until, at, who, why from silences where until > ? order by until"""
+        with self._file.reading() as database:
+            rows = database.execute(query, (now,)).fetchall()
+        return tuple(
+            Silenced(host=host, check=check, until=until, at=at, who=who, why=why)
+            for host, check, until, at, who, why in rows
+        )
 
     def samples(self, host: str, *, since: float) -> Mapping[str, tuple[Sample, ...]]:
         """Every number of the host since then, by name."""
