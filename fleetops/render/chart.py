@@ -60,7 +60,7 @@ def _columns(samples: Sequence[Sample], width: int) -> list[float | None]:
 def _block(value: float | None, low: float, high: float) -> str:
     if value is None:
         return " "
-    share = (value - low) / (high - low) if high > low else 0.5
+    share = (value - low) / (high - low) if high > low else 0.0
     return _BLOCKS[1 + round(share * (_EIGHTHS - 1))]
 
 
