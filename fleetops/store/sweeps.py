@@ -162,7 +162,7 @@ def _keep_host(database: sqlite3.Connection, host: HostSweep) -> None:
     )
     database.executemany(
         "insert or replace into words values (?, ?, ?, ?)",
-        [(host.name, name, host.at, text) for name, text in host.remembered.words.items()],
+        [(host.name, name, host.at, _storable(text)) for name, text in host.remembered.words.items()],
     )
 
 
@@ -181,15 +181,20 @@ def _forget(database: sqlite3.Connection, now: float) -> None:
     )
 
 
+def _storable(text: str) -> str:
+    """A byte that is no character, as it comes from a host, is spelled out: SQLite keeps characters only."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def _row(one: Tracked) -> tuple[object, ...]:
     found = one.finding
     return (
         found.host,
         found.check,
-        found.subject,
+        _storable(found.subject),
         found.severity.word,
-        found.evidence,
-        found.next,
+        _storable(found.evidence),
+        _storable(found.next),
         one.first_seen,
         one.last_seen,
         one.sightings,
