@@ -53,13 +53,13 @@ def hypervisor_checks() -> tuple[HypervisorCheck, ...]:
     return _checks(*_OF_HYPERVISORS)
 
 
-def judge(observation: Observation, *, sweeping: bool = False) -> tuple[Finding, ...]:
-    """All that the checks conclude, worst first; those that only a sweep has the facts for, where it asks.
+def judge(observation: Observation) -> tuple[Finding, ...]:
+    """All that the checks conclude, worst first; in a sweep those as well that only a sweep has the facts for.
 
     A node that did not answer at all is said so once, not once for every check that therefore knows nothing. Of a node
     as which another machine answers, nothing more is said than what its hypervisor tells.
     """
-    checks = [check for check in all_checks() if sweeping or not check.sweeps_only]
+    checks = [check for check in all_checks() if observation.sweeping or not check.sweeps_only]
     findings = [finding for check in checks for finding in check.judge(observation)]
     if another(observation):
         findings = [one for one in findings if one.check in _OF_ANOTHER]

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from fleetops.checks import judge, judge_hypervisor, remember, remember_hypervisor
 from fleetops.fleet.fitting import fit
-from fleetops.fleet.generation import generation
 from fleetops.fleet.observe import find_services, observation_of
 from fleetops.fleet.probe import Memory, remember_identity
 from fleetops.fleet.read import Sessions, read_groups
+from fleetops.fleet.service_answers import answers
 from fleetops.fleet.sweep_facts import of_guests, of_hypervisor, of_node
 from fleetops.inventory.thresholds import thresholds_for
-from fleetops.model.engine import GENERATED
 from fleetops.model.errors import Silence, Unreachable
 from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Observation
@@ -140,18 +139,17 @@ def _read(sessions: Sessions, inventory: Inventory, host: Host, clock: Callable[
     if isinstance(host, Node):
         own = read_groups(sessions, host, {_OWN: of_node(host)}, clock)[_OWN]
         seconds = time.monotonic() - began
-        return Read(own=_with_generation(sessions, inventory, host, own), seconds=seconds)
+        return Read(own=_with_answers(sessions, inventory, host, own), seconds=seconds)
     nodes = _guests_of(inventory, host)
     found = read_groups(sessions, host, {_OWN: of_hypervisor(nodes), **of_guests(nodes)}, clock)
     return Read(own=found.pop(_OWN), guests=found, seconds=time.monotonic() - began)
 
 
-def _with_generation(sessions: Sessions, inventory: Inventory, node: Node, own: Facts) -> Facts:
-    """Where the profile's service seems whole, whether it generates: processes that live prove nothing."""
+def _with_answers(sessions: Sessions, inventory: Inventory, node: Node, own: Facts) -> Facts:
+    """Where the profile's service seems whole, what it answers: processes that live prove nothing."""
     profile = inventory.profiles.get(node.profile)
     seen = Observation(node=node, node_facts=own, profile=profile, services=find_services(own))
-    told = generation(sessions, seen) if profile else None
-    return own if told is None else replace(own, readings={**own.readings, GENERATED.name: told})
+    return replace(own, readings={**own.readings, **answers(sessions, seen)})
 
 
 def _silent(result: Result[Node | Hypervisor, Read], at: float, deadline_s: float) -> Read:
@@ -197,7 +195,13 @@ def _seen(
         peers=records.baselines(),
     )
     remember_identity(records, observation)
-    return replace(observation, past=past, thresholds=thresholds_for(_gpu_model(own.own)))
+    return replace(
+        observation,
+        sweeping=True,
+        past=past,
+        thresholds=thresholds_for(_gpu_model(own.own)),
+        last_launch=records.last_launch(node.name),
+    )
 
 
 def _judged_node(observation: Observation, own: Read) -> HostSweep:
@@ -206,7 +210,7 @@ def _judged_node(observation: Observation, own: Read) -> HostSweep:
         kind="node",
         at=own.own.at,
         seconds=own.seconds,
-        findings=judge(observation, sweeping=True),
+        findings=judge(observation),
         remembered=remember(observation),
         gaps=_gaps(observation.node_facts),
     )
