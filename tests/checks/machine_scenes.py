@@ -56,7 +56,7 @@ ROOT = file_system("/", 40)
 def machine_readings() -> dict[Key[Any], Any]:
     """What a sweep reads beside the rest, of a host with nothing wrong."""
     return {
-        CLOCK: Clock(epoch_s=NOW + 1),
+        CLOCK: Clock(epoch_s=NOW),
         ANSWERED: Answered(seconds=2.0),
         FILE_SYSTEMS: disks(ROOT, SHM),
         FAILED_UNITS: (),
