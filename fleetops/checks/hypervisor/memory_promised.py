@@ -29,7 +29,7 @@ def judge(sight: HypervisorSight) -> list[Finding]:
     promised_bytes = sum(one.memory_bytes or 0 for one in running)
     if promised_bytes + cache_bytes <= memory.total_bytes:
         return _untold(sight, host, running)
-    largest = sorted(running, key=lambda one: one.memory_bytes or 0, reverse=True)
+    largest = sorted(running, key=lambda one: (-(one.memory_bytes or 0), one.id))
     cache = f" and at least {show_gb(cache_bytes)} to ZFS's cache" if cache_bytes else ""
     each = listed(f"{called(sight, one.id)} {show_gb(one.memory_bytes or 0)}" for one in largest)
     over_bytes = promised_bytes + cache_bytes - memory.total_bytes
