@@ -31,6 +31,7 @@ def _entry(row: Mapping[str, Any]) -> GuestEntry:
         node=str(row.get("node") or ""),
         lock=str(row.get("lock") or ""),
         ha_state=str(row.get("hastate") or ""),
+        memory_bytes=int(row["maxmem"]) if row.get("maxmem") else None,
     )
 
 

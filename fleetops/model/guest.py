@@ -58,7 +58,7 @@ class GuestProcess:
 
 @dataclass(frozen=True, kw_only=True)
 class GuestEntry:
-    """One guest in the cluster's resource list. `ha_state` is "" where HA does not manage it."""
+    """One guest in the cluster's resource list. `ha_state` is "" where HA does not manage it; `memory_bytes` is its limit."""
 
     kind: str
     id: int
@@ -67,6 +67,7 @@ class GuestEntry:
     node: str = ""
     lock: str = ""
     ha_state: str = ""
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

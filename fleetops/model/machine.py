@@ -161,6 +161,20 @@ class Segment:
     age_s: float = 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """What time a host believes it is, in seconds since the epoch."""
+
+    epoch_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """How long a host took to answer all that it was asked: from `Facts.at` on, connecting included."""
+
+    seconds: float
+
+
 class PortAnswer(StrEnum):
     """What a host's SSH port said to somebody who tried it from elsewhere."""
 
@@ -179,3 +193,6 @@ PROCESSES: Key[tuple[Process, ...]] = Key("processes")
 LISTENERS: Key[tuple[Listener, ...]] = Key("listeners")
 HOLDERS: Key[tuple[Holder, ...]] = Key("holders")
 SEGMENTS: Key[tuple[Segment, ...]] = Key("segments")
+CLOCK: Key[Clock] = Key("clock")
+ANSWERED: Key[Answered] = Key("answered")
+FAILED_UNITS: Key[tuple[str, ...]] = Key("failed-units")

@@ -1,0 +1,14 @@
+"""A Proxmox host's clock: a container's is the same."""
+
+from fleetops.checks.host.clock_skew import NAME, judge_machine
+from fleetops.checks.support.machine import of_sight
+from fleetops.model.finding import Finding, HypervisorCheck
+from fleetops.model.sight import HypervisorSight
+
+
+def judge(sight: HypervisorSight) -> list[Finding]:
+    """As of a node's machine."""
+    return judge_machine(of_sight(sight))
+
+
+CHECK = HypervisorCheck(name=NAME, title="its clock is right", judge=judge)

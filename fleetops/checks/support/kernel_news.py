@@ -1,0 +1,87 @@
+"""What a kernel has logged since the last sweep, by its own clock, and whether some of that may be lost."""
+
+from dataclasses import dataclass
+
+from fleetops.checks.support.machine import Machine, told
+from fleetops.model.duration import show_duration
+from fleetops.model.fact import Facts
+from fleetops.model.finding import Finding, Severity
+from fleetops.model.kernel import KERNEL_LOG, KernelLine, KernelLog
+from fleetops.model.machine import CLOCK
+
+# A sweep reads a host within seconds.
+_SLACK_S = 10.0
+# The clock by which a kernel dates its buffer is not kept in step: crystals are off by up to 100 in a million.
+_DRIFT = 1e-4
+
+
+@dataclass(frozen=True, kw_only=True)
+class News:
+    """Lines of the log that the last sweep has not seen.
+
+    Attributes:
+        lines: oldest first; every line of the log is in `all_lines`.
+        now: the time at which it was read, by that host's clock.
+        since: from when on lines count, in words.
+        lost: why lines since then may be missing, "" where they cannot be.
+    """
+
+    lines: tuple[KernelLine, ...]
+    all_lines: tuple[KernelLine, ...]
+    now: float
+    since: str
+    lost: str = ""
+
+    def ago(self, line: KernelLine) -> str:
+        """`3 min ago`."""
+        return f"{show_duration(self.now - line.at)} ago"
+
+
+def news(machine: Machine, facts: Facts) -> News | None:
+    """None where the log was not read. `facts` are of the host whose kernel it is; times count by its own clock.
+
+    On first sight what the last hours have brought counts as new.
+    """
+    log, clock = facts.value(KERNEL_LOG), facts.value(CLOCK)
+    if log is None:
+        return None
+    now = clock.epoch_s if clock else facts.at
+    swept_at = machine.past.swept_at
+    if swept_at is None:
+        age_s = machine.thresholds["kernel-log-first-look-s"]
+        since = f"in the last {show_duration(age_s)}"
+    else:
+        age_s = max(0.0, facts.at - swept_at)
+        since = f"since the last sweep {show_duration(age_s)} ago"
+    start = now - age_s - _SLACK_S - (_drift_s(log, now) if log.source == "ring" else 0.0)
+    return News(
+        lines=tuple(line for line in log.lines if line.at >= start),
+        all_lines=log.lines,
+        now=now,
+        since=since,
+        lost=_lost(log, start, now, seen_before=swept_at is not None),
+    )
+
+
+def _drift_s(log: KernelLog, now: float) -> float:
+    return 0.0 if log.booted_at is None else max(0.0, now - log.booted_at) * _DRIFT
+
+
+def _lost(log: KernelLog, start: float, now: float, *, seen_before: bool) -> str:
+    if log.begins_at is None:
+        return "the kernel's log is empty: somebody has cleared it"
+    if log.cut and log.lines and log.lines[0].at > start:
+        return f"more lines than are kept; the oldest of them is {show_duration(now - log.lines[0].at)} old"
+    if seen_before and not log.is_whole and log.begins_at > start:
+        return f"the kernel's log begins {show_duration(now - log.begins_at)} ago: what was before is lost"
+    return ""
+
+
+def lost_lines(check: str, machine: Machine, facts: Facts, what: News) -> list[Finding]:
+    """An unknown where lines may be missing: that none was seen says nothing then."""
+    if not what.lost:
+        return []
+    where = "" if facts.host == machine.name else f" on {facts.host}"
+    evidence = f"kernel log{where}: {what.lost}"
+    finding = told(check, machine, Severity.UNKNOWN, "kernel log incomplete", evidence)
+    return [finding]
