@@ -106,6 +106,23 @@ class LostGpu:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PciGpu:
+    """A GPU on the PCI bus.
+
+    Attributes:
+        device: NVIDIA's number for the model, as four hexadecimal digits.
+        driver: which one has it (`nvidia`, `vfio-pci`), "" for none.
+        width, width_max: lanes of its link; None where the bus does not tell, as of one that fell off it.
+    """
+
+    bdf: str
+    device: str = ""
+    driver: str = ""
+    width: int | None = None
+    width_max: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Gpus:
     """All GPUs that one nvidia-smi call reported, and what it said went wrong beside them.
 
@@ -138,3 +155,4 @@ DRIVER_MISMATCH = "driver-mismatch"
 
 
 GPUS: Key[Gpus] = Key("gpus")
+GPU_PCI: Key[tuple[PciGpu, ...]] = Key("gpu-pci")
