@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from fleetops.model.fact import Key
 
+# Until the journal's own start a kernel's first lines wait, and are dated then.
+_FIRST_LINES_S = 300.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class KernelLine:
@@ -20,6 +23,7 @@ class KernelLog:
     Attributes:
         source: `journal` (kept whole since the boot) or `ring` (the kernel's own buffer, which wraps).
         begins_at: of what the log still has, the time of the first line; before it nothing is known.
+        booted_at: when this kernel started, by that host's own clock; None where that is not told.
         boot_id: of the boot that it is of.
         cut: more such lines were there than are kept; the newest are.
     """
@@ -27,8 +31,16 @@ class KernelLog:
     source: str
     lines: tuple[KernelLine, ...] = ()
     begins_at: float | None = None
+    booted_at: float | None = None
     boot_id: str = ""
     cut: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """It still has all lines since the kernel's start."""
+        if self.begins_at is None or self.booted_at is None:
+            return False
+        return self.begins_at <= self.booted_at + _FIRST_LINES_S
 
 
 KERNEL_LOG: Key[KernelLog] = Key("kernel-log")
