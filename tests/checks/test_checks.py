@@ -48,7 +48,7 @@ from fleetops.model.machine import (
 )  # fmt: skip
 from fleetops.model.units import GB, MIB
 
-CHECKS = {check.name: check for check in all_checks()}
+CHECKS = {check.name: check for check in all_checks() if not check.sweeps_only}
 CRITICAL, UNKNOWN, WARNING = Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING
 
 BUSY_GPUS = gpus(memory_used_bytes=94_000 * MIB)
