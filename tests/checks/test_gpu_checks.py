@@ -74,7 +74,7 @@ FAILING = [
     ("gpu-xid", logged((5, "NVRM: GPU 0000:17:00.0: GPU has fallen off the bus.")), CRITICAL, "Xid wants a restart", "GPU 7 at 0000:17:00.0: no Xid (GPU has fallen off the bus) 5 s ago"),
     ("gpu-xid-minor", logged((60, APP)), WARNING, "Xid of an application", "GPU 0 at 0000:10:00.0: Xid 31 (GPU memory page fault) 1 min ago (python3); NVIDIA's catalogue asks for a restart of the application"),
     ("gpu-xid-minor", logged((90_000, "NVRM: Xid (PCI:0000:10:00): 999, nobody knows")), WARNING, "Xid to look at", "Xid 999 (not in the catalogue) 25 h ago; NVIDIA's catalogue asks for NVIDIA's support"),
-    ("gpu-xid-minor", logged((60, "NVRM: Xid (PCI:0000:10:00): 45, pid=7, name=python3, Ch 00000008")), WARNING, "Xid to look at", "a restart of the Fabric Manager"),
+    ("gpu-xid-minor", logged((60, "NVRM: Xid (PCI:0000:10:00): 45, pid=7, name=python3, Ch 00000008")), WARNING, "Xid of the fabric", "a restart of the Fabric Manager"),
     ("gpu-sxid", logged((60, SXID)), CRITICAL, "fatal NVSwitch error", "nvidia-nvswitch0 at 0000:c3:00.0: SXid 24007 (Link 28 sourcetrack timeout error (First)) 1 min ago"),
     ("gpu-sxid", logged((90, SXID_MINOR), (60, SXID_MINOR)), WARNING, "NVSwitch error", "SXid 12028 (Link 32 egress non-posted PRIV error), 2 times, last 1 min ago"),
     ("gpu-ecc-uncorrected", ecc(9, (7200, 2), (300, 7)), CRITICAL, "uncorrectable ECC errors", "GPU 2 at 0000:12:00.0: 2 more in the last 5 min, 9 since it was made"),
@@ -86,8 +86,8 @@ FAILING = [
     ("gpu-retired-pages", swept(healthy(2, health={"pages_pending": True})), WARNING, "page retirement pending", "GPU 2 at 0000:12:00.0"),
     ("gpu-retired-pages", swept(healthy(2, health={"pages_single_bit": 50, "pages_double_bit": 10})), CRITICAL, "pages retired", "60 pages are retired"),
     ("gpu-throttled", slowed(3, "hw_slowdown", "hw_power_brake_slowdown"), WARNING, "GPU slowed down", "at this moment: GPU 3 at 0000:13:00.0 (slowed down by hardware, power brake)"),
-    ("gpu-throttled", slowed(3, "gpu_idle", us=480_000_000, past=counted((600, 0), (300, 10**8))), CRITICAL, "GPU slowed down", "in the last 10 min: GPU 3 at 0000:13:00.0 80 % of it; the limit is 60 %"),
-    ("gpu-throttled", slowed(3, "hw_thermal_slowdown", past=seen((600, 1), (300, 1))), CRITICAL, "GPU slowed down", "GPU 3 at 0000:13:00.0 100 % of it (too hot (hardware))"),
+    ("gpu-throttled", slowed(3, "gpu_idle", us=480_000_000, past=counted((600, 0), (300, 10**8))), CRITICAL, "GPU slow for long", "in the last 10 min: GPU 3 at 0000:13:00.0 80 % of it; the limit is 60 %"),
+    ("gpu-throttled", slowed(3, "hw_thermal_slowdown", past=seen((600, 1), (300, 1))), CRITICAL, "GPU slow for long", "GPU 3 at 0000:13:00.0 100 % of it (too hot (hardware))"),
     ("gpu-hot", swept(healthy(5, health={"temperature_c": 84, "to_slowdown_c": 5})), WARNING, "GPU hot", "GPU 5 at 0000:15:00.0: it has 84 C, 5 C below where it slows down"),
     ("gpu-hot", swept(healthy(5, health={"temperature_c": 89, "to_slowdown_c": 0})), CRITICAL, "GPU hot", "it has 89 C, at where it slows down"),
     ("gpu-hot", swept(healthy(5, health={"temperature_c": 91, "to_slowdown_c": -2})), CRITICAL, "GPU hot", "it has 91 C, 2 C above where it slows down"),
@@ -154,6 +154,33 @@ def test_what_the_driver_does_not_know_of_a_gpu_says_nothing():
         replace(one, health=type(one.health)(), persistence=None, mig=None, fabric="") for one in eight().gpus
     ]
     assert [one for check in CHECKS.values() for one in check.judge(swept(*bare))] == []
+
+
+def test_no_two_findings_of_a_check_share_their_subject():
+    """A sweep follows a finding by host, check and subject: of two that share it, one would be lost."""
+    codes = (31, 46, 54, 61, 79, 95, 109, 119, 151, 43, 45, 999)
+    xids = [(60 + 100 * at, f"NVRM: Xid (PCI:0000:10:00): {code}, text") for at, code in enumerate(codes)]
+    switch = [(50, SXID), (40, SXID_MINOR)]
+    ailing = {
+        "remap_pending": True, "remap_failure": True, "repair_pending": True, "pages_pending": True,
+        "pages_double_bit": 99, "sram_threshold_exceeded": True, "slowed_by": ("hw_slowdown",), "pcie_width": 1,
+        "to_slowdown_c": 0, "fabric_health": "Unhealthy", "compute_mode": "Prohibited", "unread": (("a", "b"),),
+    }  # fmt: skip
+    other = {"fabric_health": "Limited Capacity", "slowed_by": ("hw_slowdown",)}
+    long = past(
+        **{
+            "gpu-GPU-3-hw-slowdown-seen-count": [(400, 1), (300, 1)],
+            "gpu-GPU-3-ecc-uncorrected-count": [(300, 1)],
+        }
+    )
+    third = healthy(3, health=ailing, mig=True, persistence=False, ecc_uncorrected_aggregate=3)
+    outside = [healthy(5, fabric="In Progress"), healthy(6, fabric="Dancing")]
+    sight = swept(
+        third, healthy(4, health=other), *outside, past=long, on_host={KERNEL_LOG: log(*xids, *switch)}
+    )
+    told = [(one.check, one.subject) for check in CHECKS.values() for one in check.judge(sight)]
+    assert len(told) == len(set(told))
+    assert {check for check, _ in told} == set(CHECKS) - {"gpu-pci"}
 
 
 # What comes next.
@@ -252,6 +279,19 @@ def test_an_xid_that_the_ring_has_lost_is_remembered_until_the_next_boot_or_rese
     reset = {KERNEL_LOG: log((30, "nvidia 0000:10:00.0: reset done"), source="ring", begins_at=NOW - 60)}
     assert CHECKS["gpu-xid"].judge(swept(past=before, on_host=reset)) == []
     assert gpu_xid.remember(swept(past=before, on_host=reset)).words == {"gpu-xids": ""}
+
+
+@pytest.mark.parametrize(
+    "word", ["{", "[]", '{"boot": "b", "xids": [[1]]}', '{"boot": "b", "xids": 3}', '"b"']
+)
+def test_a_memory_of_another_form_is_no_memory(word):
+    remembered = Past(words={"gpu-xids": word})
+    assert CHECKS["gpu-xid"].judge(swept(past=remembered)) == []
+
+
+def test_an_xid_for_which_the_catalogue_states_nothing_is_told_all_the_same():
+    (finding,) = CHECKS["gpu-xid-minor"].judge(logged((9000, "NVRM: Xid (PCI:0000:10:00): 168, text")))
+    assert "asks for nothing that the catalogue states" in finding.evidence
 
 
 def test_a_log_that_could_not_be_read_leaves_what_is_remembered():

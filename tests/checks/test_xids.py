@@ -90,6 +90,9 @@ def test_a_fall_off_the_bus_that_is_told_twice_counts_once():
         "NVRM: Rate limiting GSP RPC error prints for GPU at PCI:0000:9b:00 (printing 1 of every 30).",
         "NVRM: Xid (PCI:0000:66:00): abc, pid=2280636",
         "NVRM: The NVIDIA GPU 0000:b3:00.0",
+        "NVRM: GPU :::.: GPU has fallen off the bus.",
+        "NVRM: Xid (PCI:::): 79, GPU has fallen off the bus.",
+        "",
         LOADED,
     ],
 )

@@ -30,11 +30,10 @@ def judge(observation: Observation) -> list[Finding]:
     if strange:
         why = listed(f"{called(gpu)}: {_state(gpu)}" for gpu in strange)
         findings.append(_finding(observation, Severity.UNKNOWN, "fabric state not known", why))
-    for severity in (Severity.CRITICAL, Severity.WARNING):
-        poor = [gpu for gpu in gpus if _HEALTH.get(gpu.health.fabric_health) is severity]
-        if poor:
-            why = listed(f"{called(gpu)}: {gpu.health.fabric_health}" for gpu in poor)
-            findings.append(_finding(observation, severity, "fabric unhealthy", why))
+    if poor := [gpu for gpu in gpus if _HEALTH.get(gpu.health.fabric_health) is not None]:
+        why = listed(f"{called(gpu)}: {gpu.health.fabric_health}" for gpu in poor)
+        worst = max(_HEALTH[gpu.health.fabric_health] or Severity.OK for gpu in poor)
+        findings.append(_finding(observation, worst, "fabric unhealthy", why))
     return findings
 
 

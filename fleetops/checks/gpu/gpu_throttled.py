@@ -40,7 +40,7 @@ def judge(observation: Observation) -> list[Finding]:
         )
         person = f"check cooling and power supplies of {hardware_host(observation)}"
         findings.append(
-            found(_NAME, observation, Severity.CRITICAL, "GPU slowed down", evidence, person=person)
+            found(_NAME, observation, Severity.CRITICAL, "GPU slow for long", evidence, person=person)
         )
     if now:
         evidence = f"at this moment: {listed(f'{called(gpu)}{_why(gpu)}' for gpu in now)}"

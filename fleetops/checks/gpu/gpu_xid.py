@@ -3,13 +3,13 @@
 from fleetops.checks.support.kernel import kernel_facts
 from fleetops.checks.support.saying import found, lacking
 from fleetops.checks.support.xid.action import FATAL, Action
-from fleetops.checks.support.xid.lines import XidEvent
-from fleetops.checks.support.xid.standing import said, standing, words
+from fleetops.checks.support.xid.standing import Asked, said, standing, words
 from fleetops.model.finding import Check, Finding, Observation, Severity
 from fleetops.model.kernel import KERNEL_LOG
 from fleetops.model.past import Remembered
 
 _NAME = "gpu-xid"
+_NOTHING = (Action.IGNORE, Action.NOT_STATED)
 _SUBJECTS = {
     Action.RESET_GPU: "Xid wants a reset",
     Action.RESTART_VM: "Xid wants a VM restart",
@@ -19,7 +19,7 @@ _SUBJECTS = {
 
 
 def judge(observation: Observation) -> list[Finding]:
-    """One finding for each pair of actions that the catalogue asks for, with the Xids that ask for it.
+    """One finding for each action that the catalogue asks for first, with the Xids that ask for it.
 
     What came before the last boot, load of the driver or reset of its GPU does not count, nor what the driver itself no
     longer asks for. That no such Xid is in a log proves nothing where the log does not reach back.
@@ -27,25 +27,21 @@ def judge(observation: Observation) -> list[Finding]:
     if unknown := lacking(_NAME, observation, KERNEL_LOG, on=kernel_facts(observation)):
         return unknown
     asked = standing(observation)
-    return [
-        _finding(observation, immediate, then, events)
-        for (immediate, then), events in asked.items()
-        if immediate in FATAL
-    ]
+    wanted = dict.fromkeys(immediate for immediate, _ in asked if immediate in FATAL)
+    return [_finding(observation, immediate, asked) for immediate in wanted]
 
 
-def _finding(
-    observation: Observation, immediate: Action, then: Action, events: tuple[XidEvent, ...]
-) -> Finding:
-    after = "" if then in {Action.IGNORE, Action.NOT_STATED} else f", then {then.value}"
-    evidence = f"{said(observation, events)}; NVIDIA's catalogue asks for {immediate.value}{after}"
+def _finding(observation: Observation, immediate: Action, asked: Asked) -> Finding:
+    events = [one for (first, _), events in asked.items() if first is immediate for one in events]
+    then = sorted({then.value for first, then in asked if first is immediate and then not in _NOTHING})
+    after = f", then {' and '.join(then)}" if then else ""
     command, person = _next(observation, immediate)
     return found(
         _NAME,
         observation,
         Severity.CRITICAL,
         _SUBJECTS[immediate],
-        evidence,
+        f"{said(observation, events)}; NVIDIA's catalogue asks for {immediate.value}{after}",
         command=command,
         person=person,
     )

@@ -10,23 +10,30 @@ from fleetops.checks.support.xid.standing import age_s, said, standing
 from fleetops.model.finding import Check, Finding, Observation, Severity
 
 _NAME = "gpu-xid-minor"
-_NOTHING = (Action.IGNORE, Action.IGNORE)
+_NOTHING = (Action.IGNORE, Action.NOT_STATED)
 _RECENT = "gpu-xid-recent-s"
+_SUBJECTS = {
+    Action.RESTART_APP: "Xid of an application",
+    Action.RESTART_FM: "Xid of the fabric",
+    Action.IGNORE: "Xid noted",
+}
+_OTHERS = "Xid to look at"
 
 
 def judge(observation: Observation) -> list[Finding]:
-    """A warning for each pair of actions. What a restart of the application answers is told while it is recent.
+    """A warning for each kind. What a restart of the application answers is told while it is recent.
 
     A kernel log that could not be read is told by `gpu-xid`.
     """
-    findings = []
+    kinds: dict[str, list[tuple[XidEvent, tuple[Action, Action]]]] = {}
     for (immediate, then), events in standing(observation).items():
-        if immediate in FATAL or (immediate, then) == _NOTHING:
+        if immediate in FATAL or immediate is then is Action.IGNORE:
             continue
-        fresh = tuple(one for one in events if _counts(observation, immediate, one))
+        fresh = [one for one in events if _counts(observation, immediate, one)]
         if fresh:
-            findings.append(_finding(observation, immediate, then, fresh))
-    return findings
+            kind = kinds.setdefault(_SUBJECTS.get(immediate, _OTHERS), [])
+            kind += [(one, (immediate, then)) for one in fresh]
+    return [_finding(observation, subject, told) for subject, told in kinds.items()]
 
 
 def _counts(observation: Observation, immediate: Action, event: XidEvent) -> bool:
@@ -34,20 +41,18 @@ def _counts(observation: Observation, immediate: Action, event: XidEvent) -> boo
 
 
 def _finding(
-    observation: Observation, immediate: Action, then: Action, events: tuple[XidEvent, ...]
+    observation: Observation, subject: str, told: list[tuple[XidEvent, tuple[Action, Action]]]
 ) -> Finding:
-    asked = [action.value for action in (immediate, then) if action not in {Action.IGNORE, Action.NOT_STATED}]
-    evidence = (
-        f"{said(observation, events)}; NVIDIA's catalogue asks for {', then '.join(asked) or 'nothing yet'}"
-    )
-    subject = "Xid of an application" if immediate is Action.RESTART_APP else "Xid to look at"
+    asked = dict.fromkeys(action.value for _, actions in told for action in actions if action not in _NOTHING)
+    events = said(observation, [event for event, _ in told])
+    evidence = f"{events}; NVIDIA's catalogue asks for {', then '.join(asked) or Action.NOT_STATED.value}"
+    finding = found(_NAME, observation, Severity.WARNING, subject, evidence, command="probe")
     host = kernel_facts(observation).host
-    told = found(_NAME, observation, Severity.WARNING, subject, evidence, command="probe")
-    if immediate is Action.RESTART_FM:
-        return replace(told, next=f"fleetops run {host} -- systemctl status nvidia-fabricmanager")
-    if immediate in {Action.RESTART_APP, Action.IGNORE}:
-        return told
-    return replace(told, next=f"fleetops run {host} -- nvidia-bug-report.sh")
+    if subject == _SUBJECTS[Action.RESTART_FM]:
+        return replace(finding, next=f"fleetops run {host} -- systemctl status nvidia-fabricmanager")
+    if subject == _OTHERS:
+        return replace(finding, next=f"fleetops run {host} -- nvidia-bug-report.sh")
+    return finding
 
 
 CHECK = Check(name=_NAME, title="no Xid is to be looked into", judge=judge, sweeps_only=True)

@@ -18,14 +18,15 @@ _XID = re.compile(
     re.IGNORECASE,
 )
 _CAUSED = re.compile(r"\s*caused by previous Xid (\d+)\s*$")
-_OFF_THE_BUS = re.compile(r"NVRM: GPU ([0-9a-f:.]+): GPU has fallen off the bus", re.IGNORECASE)
-_OFF_FIRST = re.compile(r"NVRM: The NVIDIA GPU ([0-9a-f:.]+)\s*$", re.IGNORECASE)
+_BDF = r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
+_OFF_THE_BUS = re.compile(rf"NVRM: GPU {_BDF}: GPU has fallen off the bus", re.IGNORECASE)
+_OFF_FIRST = re.compile(rf"NVRM: The NVIDIA GPU {_BDF}\s*$", re.IGNORECASE)
 _OFF_LAST = "NVRM: fallen off the bus and is not responding"
 _SXID = re.compile(
     r"(nvidia-nvswitch\d+): SXid \(PCI:([0-9a-f:.]+)\): (\d+), (Non-fatal|Fatal), (.*)$", re.IGNORECASE
 )
 _LOADED = re.compile(r"NVRM: loading NVIDIA UNIX")
-_RESET = re.compile(r"(?:nvidia|vfio-pci) ([0-9a-f:]+\.[0-7]): reset done", re.IGNORECASE)
+_RESET = re.compile(rf"(?:nvidia|vfio-pci) {_BDF}: reset done", re.IGNORECASE)
 _NOTHING_WANTED = re.compile(r"recovery action changed from .* to 0x0\b")
 RECOVERY_ACTION = 154
 OFF_THE_BUS = 79

@@ -1,7 +1,7 @@
 """Which Xids of a kernel log are a node's and still stand, and how they are said."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -19,8 +19,12 @@ _WORD = "gpu-xids"
 _KEPT_TEXT = 160
 
 
-def standing(observation: Observation) -> dict[tuple[Action, Action], tuple[XidEvent, ...]]:
-    """(immediate, investigatory) action -> the node's Xids that ask for it; none where there is no kernel log."""
+Asked = Mapping[tuple[Action, Action], tuple[XidEvent, ...]]
+"""(immediate, investigatory) action -> the Xids that ask for them."""
+
+
+def standing(observation: Observation) -> Asked:
+    """The node's Xids that still stand, by what they ask for; none where there is no kernel log."""
     log = kernel_facts(observation).value(KERNEL_LOG)
     if log is None:
         return {}
@@ -131,10 +135,15 @@ def _reach(observation: Observation) -> str:
     return f"the kernel's log reaches back {show_duration(facts.at - log.begins_at)} only"
 
 
-def _remembered(observation: Observation, log: KernelLog) -> Iterator[XidEvent]:
+def _remembered(observation: Observation, log: KernelLog) -> list[XidEvent]:
     """What an earlier sweep has seen of this boot; another boot has ended it."""
-    kept = observation.past.words.get(_WORD, "")
-    told: dict[str, Any] = json.loads(kept) if kept else {"boot": "", "xids": []}
-    if told["boot"] and told["boot"] == log.boot_id:
-        for at, bdf, number, text in told["xids"]:
-            yield XidEvent(at=at, bdf=bdf, number=number, text=text)
+    try:
+        told: dict[str, Any] = json.loads(observation.past.words.get(_WORD, "") or "{}")
+        xids = [
+            XidEvent(at=float(at), bdf=bdf, number=number, text=text)
+            for at, bdf, number, text in told.get("xids", ())
+        ]
+    except (ValueError, TypeError, AttributeError):
+        # Of a form that only another release knows: the log itself is there to be read.
+        return []
+    return xids if log.boot_id and told.get("boot") == log.boot_id else []
