@@ -19,6 +19,7 @@ from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Host, Hypervisor, Inventory, Node
 from fleetops.model.gpu import GPUS
+from fleetops.model.machine import ANSWERED, Answered
 from fleetops.model.past import Past
 from fleetops.model.sight import HypervisorSight
 from fleetops.model.size import FIT, Fit
@@ -118,8 +119,7 @@ def _with_fits(
         why = result.error.message if result.error else ""
         told = Missing(Gap.TIMED_OUT, why) if why else result.value
         if told is not None:
-            facts = result.item.node_facts
-            facts = replace(facts, readings={**facts.readings, FIT.name: told})
+            facts = _with(result.item.node_facts, {FIT.name: told})
             found[result.item.node.name] = replace(result.item, node_facts=facts)
     return found
 
@@ -139,17 +139,28 @@ def _read(sessions: Sessions, inventory: Inventory, host: Host, clock: Callable[
     if isinstance(host, Node):
         own = read_groups(sessions, host, {_OWN: of_node(host)}, clock)[_OWN]
         seconds = time.monotonic() - began
-        return Read(own=_with_answers(sessions, inventory, host, own), seconds=seconds)
+        own = _with(own, {**answers(sessions, _as_seen(inventory, host, own)), **_answered(own, seconds)})
+        return Read(own=own, seconds=seconds)
     nodes = _guests_of(inventory, host)
     found = read_groups(sessions, host, {_OWN: of_hypervisor(nodes), **of_guests(nodes)}, clock)
-    return Read(own=found.pop(_OWN), guests=found, seconds=time.monotonic() - began)
+    seconds = time.monotonic() - began
+    own = found.pop(_OWN)
+    return Read(own=_with(own, _answered(own, seconds)), guests=found, seconds=seconds)
 
 
-def _with_answers(sessions: Sessions, inventory: Inventory, node: Node, own: Facts) -> Facts:
-    """Where the profile's service seems whole, what it answers: processes that live prove nothing."""
+def _with(facts: Facts, more: Mapping[str, object]) -> Facts:
+    return replace(facts, readings={**facts.readings, **more})
+
+
+def _answered(facts: Facts, seconds: float) -> dict[str, Answered]:
+    """How long it took; of a host that is silent nothing is told by that."""
+    return {} if facts.silence else {ANSWERED.name: Answered(seconds=seconds)}
+
+
+def _as_seen(inventory: Inventory, node: Node, own: Facts) -> Observation:
+    """As much of an observation as tells whom to ask."""
     profile = inventory.profiles.get(node.profile)
-    seen = Observation(node=node, node_facts=own, profile=profile, services=find_services(own))
-    return replace(own, readings={**own.readings, **answers(sessions, seen)})
+    return Observation(node=node, node_facts=own, profile=profile, services=find_services(own))
 
 
 def _silent(result: Result[Node | Hypervisor, Read], at: float, deadline_s: float) -> Read:

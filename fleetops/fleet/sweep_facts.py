@@ -6,13 +6,18 @@ from typing import Any
 from fleetops.facts import (
     arc,
     claims,
+    clock,
     device_services,
+    disks,
+    failed_units,
+    gpu_pci,
     gpus,
     guest,
     guest_agent,
     guests,
     host_holders,
     identity,
+    kernel_log,
     memory,
     pending,
     tasks,
@@ -22,12 +27,16 @@ from fleetops.model.fact import Fact
 from fleetops.model.fleet import Guest, Node
 
 Reads = list[Fact[Any]]
+_OF_A_MACHINE: Reads = [clock.FACT, disks.FACT, failed_units.FACT]
+_OF_A_KERNEL: Reads = [kernel_log.FACT, gpu_pci.FACT]
 _OF_A_DRIVER: Reads = [host_holders.FACT, device_services.FACT, gpus.FACT]
 
 
 def of_node(node: Node) -> Reads:
-    """On the node itself. A container's kernel log, clock and PCI are its host's."""
-    return node_facts(node)
+    """On the node itself. A container's kernel log and PCI bus are its host's."""
+    is_container = node.guest is not None and node.guest.kind == "lxc"
+    own = [] if is_container and node.hypervisor else _OF_A_KERNEL
+    return [*node_facts(node), *_OF_A_MACHINE, *own]
 
 
 def of_hypervisor(nodes: Iterable[Node]) -> Reads:
@@ -39,6 +48,8 @@ def of_hypervisor(nodes: Iterable[Node]) -> Reads:
         guests.FACT,
         claims.FACT,
         arc.FACT,
+        *_OF_A_MACHINE,
+        *_OF_A_KERNEL,
         *(_OF_A_DRIVER if lxc else []),
     ]
 

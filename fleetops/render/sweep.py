@@ -122,7 +122,8 @@ def _of(name: str, told: Iterable[Tracked]) -> Iterator[Tracked]:
 
 
 def _host(name: str, found: Sequence[Tracked], sweep: Sweep, width: int) -> Text:
-    """Since when is said once, where it is the same for all of them."""
+    """Since when is said once, where it is the same for all of them; what several checks say in the same words, too."""
+    found = list({_words(one): one for one in reversed(found)}.values())[::-1]
     whens = [_when(one, sweep.at) for one in found]
     alike = len(set(whens)) == 1
     severities = [one.finding.severity for one in found]
@@ -141,6 +142,10 @@ def _host(name: str, found: Sequence[Tracked], sweep: Sweep, width: int) -> Text
     following = dict.fromkeys(one.finding.next for one in found if one.finding.next)
     commands = [Text(f"  {safe(command)}", style="bold") for command in following]
     return Text("\n").join([head, *lay_out(rows, width), *commands])
+
+
+def _words(one: Tracked) -> tuple[str, ...]:
+    return (one.finding.severity.word, one.finding.subject, one.finding.evidence)
 
 
 def _when(one: Tracked, now: float) -> str:
