@@ -13,6 +13,7 @@ from fleetops.fleet.probe import Memory, remember_identity
 from fleetops.fleet.read import Sessions, read_groups
 from fleetops.fleet.service_answers import answers
 from fleetops.fleet.sweep_facts import of_guests, of_hypervisor, of_node
+from fleetops.inventory.patterns import members
 from fleetops.inventory.thresholds import thresholds_for
 from fleetops.model.errors import Silence, Unreachable
 from fleetops.model.fact import Facts, Gap, Missing
@@ -24,6 +25,7 @@ from fleetops.model.past import Past
 from fleetops.model.sight import HypervisorSight
 from fleetops.model.size import FIT, Fit
 from fleetops.model.sweep import HostSweep
+from fleetops.model.thresholds import Thresholds
 from fleetops.ssh.fanout import Result, fan_out
 from fleetops.store.proofs import Proofs
 
@@ -179,7 +181,7 @@ def _judged_hypervisor(host: Hypervisor, inventory: Inventory, found: Read, past
         guests=found.guests,
         nodes={node.name: node for node in _guests_of(inventory, host)},
         past=past,
-        thresholds=thresholds_for(_gpu_model(found.own)),
+        thresholds=_thresholds(inventory, host.name, found.own),
     )
     return HostSweep(
         name=host.name,
@@ -210,7 +212,7 @@ def _seen(
         observation,
         sweeping=True,
         past=past,
-        thresholds=thresholds_for(_gpu_model(own.own)),
+        thresholds=_thresholds(inventory, node.name, own.own),
         last_launch=records.last_launch(node.name),
     )
 
@@ -234,9 +236,11 @@ def _of_guest(beside: Read, node: Node) -> Facts:
     return replace(beside.own, readings=readings)
 
 
-def _gpu_model(facts: Facts) -> str:
+def _thresholds(inventory: Inventory, name: str, facts: Facts) -> Thresholds:
     gpus = facts.value(GPUS)
-    return gpus.model if gpus else ""
+    rules = inventory.thresholds
+    groups = [group for group in rules.groups if name in members(inventory, group)]
+    return thresholds_for(gpus.model if gpus else "", rules, groups)
 
 
 def _gaps(facts: Facts) -> dict[str, str]:
