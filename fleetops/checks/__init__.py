@@ -2,21 +2,23 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 from fleetops.checks.support.another import another
 from fleetops.checks.support.remembering import of_hypervisor, of_node, together
-from fleetops.model.finding import Check, Finding, HypervisorCheck, Observation, Severity
+from fleetops.model.finding import Check, Finding, FleetCheck, HypervisorCheck, Observation, Severity
 from fleetops.model.past import Remembered
 from fleetops.model.sight import HypervisorSight
 
 __all__ = [
     "all_checks",
+    "fleet_checks",
     "hypervisor_checks",
     "judge",
+    "judge_fleet",
     "judge_hypervisor",
     "remember",
     "remember_hypervisor",
@@ -53,6 +55,12 @@ def hypervisor_checks() -> tuple[HypervisorCheck, ...]:
     return _checks(*_OF_HYPERVISORS)
 
 
+@cache
+def fleet_checks() -> tuple[FleetCheck, ...]:
+    """Every check of nodes beside each other, by name."""
+    return _checks("fleet")
+
+
 def judge(observation: Observation) -> tuple[Finding, ...]:
     """All that the checks conclude, worst first; in a sweep those as well that only a sweep has the facts for.
 
@@ -74,6 +82,12 @@ def judge_hypervisor(sight: HypervisorSight) -> tuple[Finding, ...]:
     if any(finding.check in _SILENCE for finding in findings):
         findings = [one for one in findings if one.check in _SILENCE]
     return _worst_first(findings)
+
+
+def judge_fleet(observations: Iterable[Observation]) -> tuple[Finding, ...]:
+    """What shows only beside the others; a node as which another machine answers is none of them."""
+    known = [one for one in observations if not another(one)]
+    return _worst_first([finding for check in fleet_checks() for finding in check.judge(known)])
 
 
 def remember(observation: Observation) -> Remembered:

@@ -22,13 +22,14 @@ def add_which(parser: argparse.ArgumentParser, *, optional: bool = False) -> Non
 
 def must_exist(inventory: "Inventory", host: str, check: str) -> None:
     """Raises UsageError, with the nearest name, for a host or check that there is not."""
-    from fleetops.checks import all_checks, hypervisor_checks
+    from fleetops.checks import all_checks, fleet_checks, hypervisor_checks
     from fleetops.inventory.problems import did_you_mean
 
     hosts = [*inventory.nodes, *inventory.hypervisors]
     if host not in hosts:
         raise UsageError(f"there is no host {host}", hint=did_you_mean(host, hosts))
-    checks = [*(one.name for one in all_checks()), *(one.name for one in hypervisor_checks())]
+    of_nodes = {one.name for one in all_checks()} | {one.name for one in fleet_checks()}
+    checks = sorted(of_nodes | {one.name for one in hypervisor_checks()})
     if check not in checks:
         raise UsageError(f"there is no check {check}", hint=did_you_mean(check, checks))
 

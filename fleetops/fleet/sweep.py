@@ -2,11 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from fleetops.checks import judge, judge_hypervisor, remember, remember_hypervisor
+from fleetops.checks import judge, judge_fleet, judge_hypervisor, remember, remember_hypervisor
 from fleetops.fleet.fitting import fit
 from fleetops.fleet.observe import find_services, observation_of
 from fleetops.fleet.probe import Memory, remember_identity
@@ -17,7 +17,7 @@ from fleetops.inventory.patterns import members
 from fleetops.inventory.thresholds import thresholds_for
 from fleetops.model.errors import Silence, Unreachable
 from fleetops.model.fact import Facts, Gap, Missing
-from fleetops.model.finding import Observation
+from fleetops.model.finding import Finding, Observation
 from fleetops.model.fleet import Host, Hypervisor, Inventory, Node
 from fleetops.model.gpu import GPUS
 from fleetops.model.machine import ANSWERED, Answered
@@ -104,8 +104,9 @@ def sweep_hosts(
     }
     left_s = max(0.0, deadline_s - (clock() - began))
     seen = _with_fits(seen, lambda one: fit(sessions, inventory, one, records=records, proofs=proofs), left_s)
+    beside = judge_fleet(seen.values())
     return tuple(
-        _judged_node(seen[host.name], read[host.name])
+        _judged_node(seen[host.name], read[host.name], beside)
         if isinstance(host, Node)
         else _judged_hypervisor(host, inventory, read[host.name], pasts.get(host.name, Past()))
         for host in hosts
@@ -217,13 +218,14 @@ def _seen(
     )
 
 
-def _judged_node(observation: Observation, own: Read) -> HostSweep:
+def _judged_node(observation: Observation, own: Read, beside: Iterable[Finding]) -> HostSweep:
+    name = observation.node.name
     return HostSweep(
-        name=observation.node.name,
+        name=name,
         kind="node",
         at=own.own.at,
         seconds=own.seconds,
-        findings=judge(observation),
+        findings=(*judge(observation), *(finding for finding in beside if finding.host == name)),
         remembered=remember(observation),
         gaps=_gaps(observation.node_facts),
     )

@@ -1,6 +1,6 @@
 """Findings: what checks conclude from facts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -141,6 +141,16 @@ class Check:
     title: str
     judge: Callable[[Observation], list[Finding]]
     sweeps_only: bool = False
+    latched: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetCheck:
+    """The same over all nodes of one sweep at once: what only shows beside the others."""
+
+    name: str
+    title: str
+    judge: Callable[[Sequence[Observation]], list[Finding]]
     latched: bool = False
 
 
