@@ -106,6 +106,20 @@ class LostGpu:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NvLinks:
+    """The NVLinks of one GPU. `rates`: of each link in GB/s, 0 for one that is down; none at all where all are down."""
+
+    uuid: str
+    index: int
+    rates: tuple[float, ...] = ()
+
+    @property
+    def up(self) -> int:
+        """How many are up."""
+        return sum(1 for rate in self.rates if rate > 0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class PciGpu:
     """A GPU on the PCI bus.
 
@@ -156,3 +170,4 @@ DRIVER_MISMATCH = "driver-mismatch"
 
 GPUS: Key[Gpus] = Key("gpus")
 GPU_PCI: Key[tuple[PciGpu, ...]] = Key("gpu-pci")
+NVLINKS: Key[tuple[NvLinks, ...]] = Key("nvlinks")

@@ -9,7 +9,7 @@ from fleetops.inventory.thresholds import thresholds_for
 from fleetops.model.fact import Facts, Key
 from fleetops.model.finding import Observation
 from fleetops.model.fleet import Guest, Node
-from fleetops.model.gpu import GPU_PCI, GPUS, Gpu, GpuHealth, Gpus, PciGpu
+from fleetops.model.gpu import GPU_PCI, GPUS, NVLINKS, Gpu, GpuHealth, Gpus, NvLinks, PciGpu
 from fleetops.model.guest import GUEST, GuestState
 from fleetops.model.kernel import KERNEL_LOG, KernelLine, KernelLog
 from fleetops.model.past import Past, Sample
@@ -51,6 +51,13 @@ def bus(count: int = 8, *others: PciGpu) -> tuple[PciGpu, ...]:
     return tuple(all_of_it[bdf] for bdf in sorted(all_of_it))
 
 
+def links(count: int = 8, **up: int) -> tuple[NvLinks, ...]:
+    """Eighteen links on each of eight GPUs; `gpu_4=0` has another number of them up."""
+    return tuple(
+        NvLinks(uuid=f"GPU-{at}", index=at, rates=(26.562,) * up.get(f"gpu_{at}", 18)) for at in range(count)
+    )
+
+
 def log(*lines: tuple[float, str], **fields: Any) -> KernelLog:
     """A log of the whole boot; `lines` are seconds ago and text, oldest first."""
     began = NOW - 3.5e6
@@ -79,7 +86,7 @@ def swept(
 ) -> Observation:
     """A node of eight GPUs at NOW. A container's kernel and bus are its host's, which has ten GPUs."""
     reported = eight(*gpus)
-    readings = {GPUS: reported, GPU_PCI: bus(), KERNEL_LOG: log(), **(on_node or {})}
+    readings = {GPUS: reported, GPU_PCI: bus(), KERNEL_LOG: log(), NVLINKS: links(), **(on_node or {})}
     host = {GPUS: eight(*gpus, count=10), GPU_PCI: bus(10), KERNEL_LOG: log(), **(on_host or {})}
     if node.guest and node.guest.kind == "vm":
         passed = tuple(replace(one, driver="vfio-pci") for one in bus(8))

@@ -4,16 +4,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gpu_scenes import BARE, IN_VM, NOW, bus, eight, healthy, log, past, swept
+from gpu_scenes import BARE, IN_VM, NOW, bus, eight, healthy, links, log, past, swept
 from node_scenes import NODE, missing, profile
 
 from fleetops.checks import all_checks
-from fleetops.checks.gpu import gpu_ecc_uncorrected, gpu_throttled, gpu_xid
+from fleetops.checks.gpu import gpu_ecc_uncorrected, gpu_nvlink, gpu_throttled, gpu_xid
 from fleetops.facts.gpus import FACT as GPUS_FACT
 from fleetops.model.command import Outcome
+from fleetops.model.device_service import DEVICE_SERVICES, DeviceServices
 from fleetops.model.fact import Gap
 from fleetops.model.finding import Severity
-from fleetops.model.gpu import GPU_PCI, GPUS, LostGpu, PciGpu
+from fleetops.model.gpu import GPU_PCI, GPUS, NVLINKS, LostGpu, PciGpu
 from fleetops.model.guest import CLAIMS, GUEST, DeviceClaim, GuestState
 from fleetops.model.kernel import KERNEL_LOG
 from fleetops.model.past import Past, Sample
@@ -72,6 +73,7 @@ FAILING = [
     ("gpu-xid", logged((720, "NVRM: Xid (PCI:0000:10:00): 54, aux power")), CRITICAL, "Xid wants a look", "a look at its cables and connectors, then NVIDIA's support"),
     ("gpu-xid", vm(on_node={KERNEL_LOG: log((5, GSP))}), CRITICAL, "Xid wants a reset", "Xid 119"),
     ("gpu-xid", logged((5, "NVRM: GPU 0000:17:00.0: GPU has fallen off the bus.")), CRITICAL, "Xid wants a restart", "GPU 7 at 0000:17:00.0: no Xid (GPU has fallen off the bus) 5 s ago"),
+    ("gpu-xid", vm(on_node={KERNEL_LOG: log((5, OFF))}), CRITICAL, "Xid wants a restart", "a stop and a start of the VM may do, else a person restarts pve-01"),
     ("gpu-xid-minor", logged((60, APP)), WARNING, "Xid of an application", "GPU 0 at 0000:10:00.0: Xid 31 (GPU memory page fault) 1 min ago (python3); NVIDIA's catalogue asks for a restart of the application"),
     ("gpu-xid-minor", logged((90_000, "NVRM: Xid (PCI:0000:10:00): 999, nobody knows")), WARNING, "Xid to look at", "Xid 999 (not in the catalogue) 25 h ago; NVIDIA's catalogue asks for NVIDIA's support"),
     ("gpu-xid-minor", logged((60, "NVRM: Xid (PCI:0000:10:00): 45, pid=7, name=python3, Ch 00000008")), WARNING, "Xid of the fabric", "a restart of the Fabric Manager"),
@@ -99,6 +101,8 @@ FAILING = [
     ("gpu-fabric", swept(healthy(1, health={"fabric_health": "Unhealthy"})), CRITICAL, "fabric unhealthy", "GPU 1 at 0000:11:00.0: Unhealthy"),
     ("gpu-fabric", swept(healthy(1, health={"fabric_health": "Limited Capacity"})), WARNING, "fabric unhealthy", "Limited Capacity"),
     ("gpu-fabric", swept(healthy(1, fabric="Dancing")), UNKNOWN, "fabric state not known", "Dancing, Success"),
+    ("gpu-nvlink", swept(on_node={NVLINKS: links(gpu_4=0)}), CRITICAL, "NVLinks down", "GPU 4 at 0000:14:00.0: 0 of 18 links up"),
+    ("gpu-nvlink", swept(on_node={NVLINKS: links(gpu_2=16)}), CRITICAL, "NVLinks down", "GPU 2 at 0000:12:00.0: 16 of 18 links up"),
     ("gpu-persistence-off", swept(healthy(1, persistence=False), healthy(4, persistence=False)), WARNING, "persistence off", "2 GPUs (1, 4) without persistence mode"),
     ("gpu-mig-unexpected", swept(healthy(1, mig=True), profile=profile()), WARNING, "MIG unexpected", "GPU 1: MIG is on; each rank of hicache48 takes a whole GPU"),
     ("gpu-mig-unexpected", swept(healthy(1, mig=True)), WARNING, "MIG unexpected", "GPU 1: MIG is on; GPU 0, GPU 2"),
@@ -128,7 +132,11 @@ def test_healthy_gpus_say_nothing(name, node):
 
 
 NEEDS = [
-    *((name, GPUS, "node-174") for name in sorted(set(CHECKS) - {"gpu-xid", "gpu-xid-minor", "gpu-sxid"})),
+    *(
+        (name, GPUS, "node-174")
+        for name in sorted(set(CHECKS) - {"gpu-xid", "gpu-xid-minor", "gpu-sxid", "gpu-nvlink"})
+    ),
+    ("gpu-nvlink", NVLINKS, "node-174"),
     ("gpu-pci", GPU_PCI, "pve-01"),
     ("gpu-xid", KERNEL_LOG, "pve-01"),
 ]
@@ -180,7 +188,7 @@ def test_no_two_findings_of_a_check_share_their_subject():
     )
     told = [(one.check, one.subject) for check in CHECKS.values() for one in check.judge(sight)]
     assert len(told) == len(set(told))
-    assert {check for check, _ in told} == set(CHECKS) - {"gpu-pci"}
+    assert {check for check, _ in told} == set(CHECKS) - {"gpu-pci", "gpu-nvlink"}
 
 
 # What comes next.
@@ -192,7 +200,7 @@ def test_no_two_findings_of_a_check_share_their_subject():
         (logged((5, GSP)), "gpu-xid", "fleetops recover node-174 --dry-run"),
         (logged((5, OFF)), "gpu-xid", "reboot or power-cycle pve-01, then fleetops recover node-174"),
         (swept(node=BARE, on_node={KERNEL_LOG: log((5, OFF))}), "gpu-xid", "reboot or power-cycle node-174, then fleetops recover node-174"),
-        (vm(on_node={KERNEL_LOG: log((5, OFF))}), "gpu-xid", "reboot or power-cycle pve-01, then fleetops recover node-174"),
+        (vm(on_node={KERNEL_LOG: log((5, OFF))}), "gpu-xid", "fleetops recover node-174 --dry-run"),
         (vm(on_node={KERNEL_LOG: log((5, "NVRM: Xid (PCI:0000:10:00): 151, Key rotation"))}), "gpu-xid", "fleetops recover node-174 --dry-run"),
         (logged((5, APP)), "gpu-xid-minor", "fleetops probe node-174"),
         (swept(healthy(2, health={"remap_pending": True}, recovery_action="Drain and Reset")), "gpu-rows-remapped", "fleetops recover node-174 --dry-run"),
@@ -394,6 +402,42 @@ def test_a_mapping_that_nothing_resolves_leaves_open_what_is_passed():
     (finding,) = CHECKS["gpu-pcie-width"].judge(vm(on_host=told))
     assert "0000:10:00.0" in finding.evidence
     assert "0000:13:00.0" not in finding.evidence
+
+
+# NVLink.
+
+
+def test_links_are_judged_by_the_neighbours_and_the_past_of_a_gpu():
+    def judged(up, **more):
+        return CHECKS["gpu-nvlink"].judge(
+            swept(on_node={NVLINKS: links(**up), **more.pop("facts", {})}, **more)
+        )
+
+    everywhere = {f"gpu_{at}": 12 for at in range(8)}
+    assert judged(everywhere) == []
+    (fewer,) = judged(everywhere, past=past(**{"gpu-GPU-3-nvlinks-up-count": [(9000, 18), (300, 12)]}))
+    assert fewer.evidence == "GPU 3 at 0000:13:00.0: 12 of 18 links up"
+    none = {f"gpu_{at}": 0 for at in range(8)}
+    assert judged(none) == []
+    (all_down,) = judged(none, facts={DEVICE_SERVICES: DeviceServices(switches=4)})
+    assert "GPU 0 at 0000:10:00.0: 0 of 1 links up" in all_down.evidence
+
+
+def test_a_card_of_another_model_may_have_other_links():
+    other = swept(healthy(4, name="NVIDIA L4"), on_node={NVLINKS: links(gpu_4=4)})
+    assert CHECKS["gpu-nvlink"].judge(other) == []
+
+
+def test_links_that_were_not_asked_for_are_not_unknown():
+    seen = swept()
+    readings = {name: value for name, value in seen.node_facts.readings.items() if name != NVLINKS.name}
+    unasked = replace(seen, node_facts=replace(seen.node_facts, readings=readings))
+    assert CHECKS["gpu-nvlink"].judge(unasked) == []
+
+
+def test_how_many_links_are_up_is_remembered():
+    numbers = gpu_nvlink.remember(swept(on_node={NVLINKS: links(gpu_4=0)})).numbers
+    assert (numbers["gpu-GPU-4-nvlinks-up-count"], numbers["gpu-GPU-5-nvlinks-up-count"]) == (0, 18)
 
 
 def test_a_machine_without_a_pci_bus_is_unknown():

@@ -1,6 +1,8 @@
 """Xids: how each kind of line is read, which of them still stand, and what the catalogue makes of them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetops.checks.support.xid.action import FATAL, Action
 from fleetops.checks.support.xid.catalogue import answered, catalogue, meaning, verdict
@@ -98,6 +100,22 @@ def test_a_fall_off_the_bus_that_is_told_twice_counts_once():
 )
 def test_other_lines_of_the_driver_are_no_xid(text):
     assert xids_of(log(text)) == ()
+
+
+FRAGMENTS = (
+    "NVRM: ", "Xid (", "PCI:", "0000:9b:00", ".0", " GPU-I:05", "): ", "119", "149", "154", "99999999999", ", ",
+    "pid=", "'<unknown>'", "name=", "NETIR_LINK_EVT Fatal XC0 i0 Link ", "-1 (0x", "ffffffffffff", " 0x0)", "GPU ",
+    "has fallen off the bus", "caused by previous Xid 79", "SXid (PCI:", "Fatal", "nvidia-nvswitch0: ", "\udc80", "\x00",
+    "recovery action changed from 0x0 (None) to 0x", "loading NVIDIA UNIX", "nvidia ", ": reset done",
+)  # fmt: skip
+
+
+@given(st.lists(st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join), max_size=6))
+def test_no_line_breaks_the_reading(texts):
+    events = xids_of(log(*texts))
+    assert {action for one in events for action in verdict(one, events)} <= set(Action)
+    assert all(meaning(one) for one in events)
+    assert all(one.number >= 0 for one in sxids_of(log(*texts)))
 
 
 # Which of them still stand.

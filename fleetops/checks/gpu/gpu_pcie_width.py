@@ -7,7 +7,7 @@ it is read on the host: a guest's root port does not show the physical link, and
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fleetops.checks.support.gpus import called, gpus_of, hardware_host
+from fleetops.checks.support.gpus import called, gpus_of, hardware_host, in_vm
 from fleetops.checks.support.passed import passed_gpus
 from fleetops.checks.support.saying import found, lacking, listed
 from fleetops.model.finding import Check, Finding, Observation, Severity
@@ -26,20 +26,19 @@ class _Link:
 
 def judge(observation: Observation) -> list[Finding]:
     """A GPU that can have fewer lanes than the threshold is judged by what it can have."""
-    guest, beside = observation.node.guest, observation.hypervisor_facts
-    in_vm = guest is not None and guest.kind == "vm"
-    if in_vm and beside is None:
+    beside = observation.hypervisor_facts
+    if not in_vm(observation):
+        unknown, links = lacking(_NAME, observation, GPUS), _own(observation)
+    elif beside is None:
         return []
-    if (
-        unknown := lacking(_NAME, observation, GPU_PCI, on=beside)
-        if in_vm
-        else lacking(_NAME, observation, GPUS)
-    ):
+    else:
+        unknown, links = lacking(_NAME, observation, GPU_PCI, on=beside), _passed(observation)
+    if unknown:
         return unknown
     wanted = observation.thresholds[_WIDTH]
     narrow = [
         f"{link.of}: {link.lanes} of {link.most} lanes"
-        for link in (_passed(observation) if in_vm else _own(observation))
+        for link in links
         if link.lanes is not None and link.most is not None and link.lanes < min(link.most, wanted)
     ]
     if not narrow:

@@ -1,5 +1,6 @@
 """Xids after which a GPU does not work before somebody has reset it, or restarted the machine it is in."""
 
+from fleetops.checks.support.gpus import hardware_host, in_vm
 from fleetops.checks.support.kernel import kernel_facts
 from fleetops.checks.support.saying import found, lacking
 from fleetops.checks.support.xid.action import FATAL, Action
@@ -9,6 +10,7 @@ from fleetops.model.kernel import KERNEL_LOG
 from fleetops.model.past import Remembered
 
 _NAME = "gpu-xid"
+_BY_STARTING = frozenset({Action.RESTART_VM, Action.RESTART_BM})
 _NOTHING = (Action.IGNORE, Action.NOT_STATED)
 _SUBJECTS = {
     Action.RESET_GPU: "Xid wants a reset",
@@ -41,22 +43,28 @@ def _finding(observation: Observation, immediate: Action, asked: Asked) -> Findi
         observation,
         Severity.CRITICAL,
         _SUBJECTS[immediate],
-        f"{said(observation, events)}; NVIDIA's catalogue asks for {immediate.value}{after}",
+        f"{said(observation, events)}; NVIDIA's catalogue asks for {immediate.value}{after}"
+        f"{_smaller(observation, immediate)}",
         command=command,
         person=person,
     )
 
 
 def _next(observation: Observation, immediate: Action) -> tuple[str, str]:
-    """The command, or what a person does first. In a guest a restart of the machine is its hypervisor's."""
-    guest = observation.node.guest
-    machine = observation.node.hypervisor if guest else observation.node.name
-    in_vm = guest is not None and guest.kind == "vm"
-    if immediate is Action.RESET_GPU or (immediate is Action.RESTART_VM and in_vm):
+    """The command, or what a person does first."""
+    machine = hardware_host(observation)
+    if immediate is Action.RESET_GPU or (immediate in _BY_STARTING and in_vm(observation)):
         return "recover --dry-run", ""
     if immediate is Action.CHECK_MECHANICALS:
         return "", f"check the GPUs' power cables in {machine}"
     return "", f"reboot or power-cycle {machine}"
+
+
+def _smaller(observation: Observation, immediate: Action) -> str:
+    """A VM that starts gets its GPUs reset by its host, which is tried before the host itself is touched."""
+    if immediate is not Action.RESTART_BM or not in_vm(observation):
+        return ""
+    return f"; a stop and a start of the VM may do, else a person restarts {hardware_host(observation)}"
 
 
 def remember(observation: Observation) -> Remembered:

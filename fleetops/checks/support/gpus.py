@@ -30,6 +30,12 @@ def hardware_host(observation: Observation) -> str:
     return (observation.node.hypervisor if observation.node.guest else "") or observation.node.name
 
 
+def in_vm(observation: Observation) -> bool:
+    """Whether the node is a VM: its driver is its own, and its host resets its GPUs when it starts."""
+    guest = observation.node.guest
+    return guest is not None and guest.kind == "vm"
+
+
 def reset_next(observation: Observation, gpus: Iterable[Gpu]) -> dict[str, str]:
     """What comes next where a reset helps, for `found`: a recovery where the driver asks for it, else a person.
 
