@@ -6,13 +6,11 @@ from fleetops.checks.support.machine import Machine, told
 from fleetops.model.duration import show_duration
 from fleetops.model.fact import Facts
 from fleetops.model.finding import Finding, Severity
-from fleetops.model.kernel import KERNEL_LOG, KernelLine, KernelLog
+from fleetops.model.kernel import CLOCK_DRIFT, KERNEL_LOG, KernelLine, KernelLog
 from fleetops.model.machine import CLOCK
 
 # A sweep reads a host within seconds.
 _SLACK_S = 10.0
-# The clock by which a kernel dates its buffer is not kept in step: crystals are off by up to 100 in a million.
-_DRIFT = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +62,7 @@ def news(machine: Machine, facts: Facts) -> News | None:
 
 
 def _drift_s(log: KernelLog, now: float) -> float:
-    return 0.0 if log.booted_at is None else max(0.0, now - log.booted_at) * _DRIFT
+    return 0.0 if log.booted_at is None else max(0.0, now - log.booted_at) * CLOCK_DRIFT
 
 
 def _lost(log: KernelLog, start: float, now: float, *, seen_before: bool) -> str:
