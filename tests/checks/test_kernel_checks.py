@@ -4,14 +4,18 @@ from dataclasses import replace
 
 import pytest
 from machine_scenes import NOW, SWEPT, UP_S, bare, guest_facts, log, sight, state, swept
-from node_scenes import NODE, process, service_processes, zombie
+from node_scenes import NODE, missing, process, service_processes, zombie
 
 from fleetops.checks import all_checks, hypervisor_checks
+from fleetops.checks.host import hung_tasks as host_hung
+from fleetops.checks.host import oom_killed as host_oom
+from fleetops.checks.hypervisor import hung_tasks, oom_killed, passthrough_warnings
+from fleetops.model.fact import Facts, Gap
 from fleetops.model.finding import Severity
 from fleetops.model.fleet import Guest
 from fleetops.model.guest import GUEST, GuestProcess
 from fleetops.model.kernel import KERNEL_LOG
-from fleetops.model.machine import CLOCK, Clock
+from fleetops.model.machine import CLOCK, PROCESSES, Clock
 from fleetops.model.past import Past
 
 CHECKS = {check.name: check for check in all_checks()}
@@ -70,7 +74,7 @@ def test_a_rank_that_ran_into_its_containers_limit_is_critical(texts):
     (finding,) = oom(swept(*service_processes(), on_hypervisor=lines(texts)))
     assert (finding.severity, finding.subject) == (CRITICAL, "OOM kill")
     assert (
-        "1 process for want of memory since the last sweep 5 min ago: sglang::schedul (pid 32413 in /lxc"
+        "1 process for want of memory since the last look 5 min ago: sglang::schedul (pid 32413 in /lxc"
         in (finding.evidence)
     )
     assert "holding 0.4 GB" in finding.evidence
@@ -151,6 +155,24 @@ def test_a_kernel_that_dates_its_buffer_by_a_drifting_clock_is_given_some_room()
     assert len(oom(swept(on_hypervisor=lines(OF_174, ago=500, source="ring")))) == 1
 
 
+@pytest.mark.parametrize("check", [host_oom, host_hung])
+def test_lines_count_from_when_the_log_was_last_read(check):
+    """The host was silent for two sweeps: what its kernel said meanwhile was seen by none of them."""
+    seen = swept(on_hypervisor=lines(OF_174, ago=1000))
+    assert check.remember(seen).words == {"kernel-log-read-at": f"{NOW:.3f}"}
+    silent = replace(seen, hypervisor_facts=Facts("pve-01", NOW))
+    assert check.remember(silent).words == {}
+    past = replace(SWEPT, words={"kernel-log-read-at": f"{NOW - 1200:.3f}"})
+    (finding,) = oom(replace(seen, past=past))
+    assert "since the last look 20 min ago" in finding.evidence
+
+
+@pytest.mark.parametrize("check", [oom_killed, hung_tasks, passthrough_warnings])
+def test_a_proxmox_hosts_log_is_remembered_as_read(check):
+    assert check.remember(sight()).words == {"kernel-log-read-at": f"{NOW:.3f}"}
+    assert check.remember(sight({KERNEL_LOG: missing()})).words == {}
+
+
 @pytest.mark.parametrize("name", ["oom-killed", "hung-tasks"])
 @pytest.mark.parametrize(
     ("fields", "why"),
@@ -188,7 +210,7 @@ def test_a_task_that_still_hangs_is_critical_and_told_once_however_often_the_ker
     (finding,) = hung(bare(stuck, facts=lines([BLOCKED, LONGER])))
     assert (finding.severity, finding.subject) == (CRITICAL, "tasks hang")
     assert (
-        "1 task blocked since the last sweep 5 min ago: cache_mgr_event (pid 620917) for more than 241 s"
+        "1 task blocked since the last look 5 min ago: cache_mgr_event (pid 620917) for more than 241 s"
         in (finding.evidence)
     )
     assert finding.evidence.endswith("1 is still in D state")
@@ -208,6 +230,22 @@ def test_of_a_shared_kernels_tasks_the_containers_own_are_told():
     assert finding.severity is CRITICAL
     (finding,) = hung(swept(process(41, "cache_mgr_event", state="D"), on_hypervisor=seen))
     assert finding.severity is CRITICAL
+
+
+def test_a_silent_containers_hung_task_is_told_by_its_hypervisor():
+    left = {GUEST: state(left=(GuestProcess(pid=620917, state="D", comm="cache_mgr_event"),))}
+    silent = {PROCESSES: missing(Gap.UNREACHABLE, "no answer")}
+    (finding,) = hung(swept(facts=silent, on_hypervisor=lines([BLOCKED]) | left))
+    assert finding.severity is CRITICAL
+
+
+def test_whose_a_task_is_or_whether_it_still_hangs_may_not_be_known():
+    unread = {PROCESSES: missing()}
+    (finding,) = hung(swept(facts=unread, on_hypervisor=lines([BLOCKED]) | {GUEST: missing()}))
+    assert (finding.severity, finding.subject) == (UNKNOWN, "processes not known")
+    (finding,) = hung(bare(facts=unread | lines([BLOCKED])))
+    assert finding.severity is WARNING
+    assert finding.evidence.endswith("whether one is still in D state is not known")
 
 
 def test_a_task_that_hung_before_the_last_sweep_is_not_told_again():
