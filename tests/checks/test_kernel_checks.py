@@ -121,6 +121,20 @@ def test_other_wordings_of_the_kernel_are_known(texts, pids):
     assert all(f"(pid {pid} in /lxc/174/ns)" in finding.evidence for pid in pids)
 
 
+def test_an_old_kernel_that_names_only_the_victim_was_out_of_memory_itself():
+    (finding,) = oom(bare(facts=lines([GLOBAL[2]])))
+    assert "perl (pid 1440763) holding 61.8 GB, the machine being out of memory" in finding.evidence
+
+
+def test_a_host_out_of_memory_that_ends_a_containers_process_is_told_of_both():
+    texts = [line.replace("/qemu.slice/181.scope", "/lxc/174/ns") for line in OF_VM]
+    (finding,) = oom(swept(on_hypervisor=lines(texts)))
+    assert "kvm (pid 77 in /lxc/174/ns) holding 451 GB, the machine being out of memory" in finding.evidence
+    (finding,) = OF_HYPERVISORS["oom-killed"].judge(sight(lines(texts)))
+    assert finding.severity is CRITICAL
+    assert "of guest 174 (node-174)" in finding.evidence
+
+
 @pytest.mark.parametrize("comm", ["a,pid=1,uid=0", "(sd-pam)", "x) (y", "Killed process 1 (x)"])
 def test_a_victims_name_is_data(comm):
     texts = [line.replace("sglang::schedul", comm) for line in OF_174[1:]]
