@@ -1,22 +1,22 @@
 """What a host's kernel has written since its boot, as far as a check may care for it.
 
-The journal has it whole where it keeps the kernel's messages; else the kernel's own buffer is read, which wraps, and which a
-container is mostly denied. Its times are seconds since the boot: they are dated by the kernel's uptime at this moment,
+The journal has it whole where it keeps the kernel's messages; beside it, and for what came after its last line, the
+kernel's own buffer is read, which wraps, and which a container is mostly denied. Its times are seconds since the boot: they are dated by the kernel's uptime at this moment,
 which the reading shell's own start time tells (in a container /proc/uptime is the container's), not by `dmesg -T`. Both
-drift against a clock that is kept in step, by up to a minute or so in a week.
+drift against a clock that is kept in step, by up to a minute in a week.
 
 Messages of other programs come with another identifier than `kernel:` in the journal and with another facility than 0
 in the buffer: they are not the kernel's word. Forms: samples named in tests/facts/kernel_log, facts/recovery.md B and D.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from fleetops.facts.output import finished_lines
 from fleetops.facts.scripts import PLAIN_TEXT
 from fleetops.model.command import Outcome, shell
 from fleetops.model.fact import Absent, Fact, Unparsable
-from fleetops.model.kernel import KERNEL_LOG, KernelLine, KernelLog
+from fleetops.model.kernel import CLOCK_DRIFT, KERNEL_LOG, KernelLine, KernelLog
 from fleetops.model.machine import TICKS_PER_S
 
 KEPT = 300
@@ -45,27 +45,28 @@ keep() {{
   awk -v source="$1" '
     /^status [0-9]+$/ {{ status = $2; next }}
     !/^[0-9<]/ {{ next }}
+    {{ last = $0 }}
     first == "" {{ first = $0 }}
     $0 !~ /{_WANTED}/ || /NVRM:  / {{ next }}
     /{_CHATTER}/ {{ chatter[chatted++ % {KEPT_CHATTER}] = "line " NR " " substr($0, 1, 1000); next }}
     {{ kept[count++ % {KEPT}] = "line " NR " " substr($0, 1, 1000) }}
     END {{
-      if (source == "journal" && (status || first == "")) exit 1
+      if (source == "journal" && (status || first == "")) exit
       print "source " source
       if (status) {{ print "refused " status; exit }}
-      if (first != "") print "first " first
+      if (first != "") {{ print "first " first; print "last " last }}
       for (at in kept) print kept[at]
       for (at in chatter) print chatter[at]
       if (count > {KEPT} || chatted > {KEPT_CHATTER}) print "cut"
     }}'
 }}
-journal() {{
-  if command -v journalctl > /dev/null; then
+if command -v journalctl > /dev/null; then
+  {{
     timeout -k 1 6 journalctl -k -b -o short-unix --no-pager -q 2> /dev/null < /dev/null
     echo "status $?"
-  fi
-}}
-journal | keep journal || {{ dmesg -r; echo "status $?"; }} | keep ring
+  }} | keep journal
+fi
+{{ dmesg -r; echo "status $?"; }} | keep ring
 echo end
 """
 )
@@ -77,31 +78,76 @@ _RING = re.compile(r"<([0-9]+)>\[ *([0-9]+\.[0-9]+)\](?:\[ *[TC][0-9]+\])? ?(.*)
 _KERNEL_FACILITY = range(8)
 # Year 5138: what is beyond is no time.
 _LAST_TIME = 1e11
+# How far the journal may be behind the kernel.
+_LAG_S = 30.0
 
 
 def parse(outcome: Outcome) -> KernelLog:
     """Oldest first. Raises Absent where the host has no log, Unparsable where it may not be read or has no times."""
     found = finished_lines(outcome)
-    told = dict(line.split(" ", 1) for line in found if " " in line and not line.startswith("line "))
-    source = told.get("source", "")
-    if "refused" in told:
-        _refuse(told["refused"], outcome)
-    if source not in {"journal", "ring"}:
-        raise Unparsable(f"the kernel's log was not read: {outcome.said}")
+    told = dict(line.split(" ", 1) for line in found if line.startswith(("boot ", "now ", "ticks ")))
     booted_at = (
         int(told["now"]) - int(told["ticks"]) / TICKS_PER_S if {"now", "ticks"} <= told.keys() else None
     )
-    dated = _of_journal if source == "journal" else _of_ring
-    first = dated(told["first"], booted_at) if "first" in told else None
-    numbered = sorted(_numbered(found, dated, booted_at), key=lambda one: one[0])
-    return KernelLog(
+    sections = {
+        source: _section(found, source) for source in ("journal", "ring") if f"source {source}" in found
+    }
+    boot_id = told.get("boot", "")
+    if "journal" in sections:
+        log, last = _read(sections["journal"], "journal", booted_at, boot_id)
+        return _carried_on(log, last, _buffer(sections.get("ring", []), booted_at, boot_id))
+    if "ring" not in sections:
+        raise Unparsable(f"the kernel's log was not read: {outcome.said}")
+    for line in sections["ring"]:
+        if line.startswith("refused "):
+            _refuse(line.removeprefix("refused "), outcome)
+    return _read(sections["ring"], "ring", booted_at, boot_id)[0]
+
+
+def _section(found: list[str], source: str) -> list[str]:
+    """The lines from `source ...` to the next one."""
+    start = found.index(f"source {source}") + 1
+    stop = next((at for at in range(start, len(found)) if found[at].startswith("source ")), len(found))
+    return found[start:stop]
+
+
+def _read(
+    section: list[str], source: str, booted_at: float | None, boot_id: str
+) -> tuple[KernelLog, KernelLine | None]:
+    """The log, and its very last line whatever that says."""
+
+    def dated(raw: str) -> KernelLine:
+        return _of_journal(raw) if source == "journal" else _of_ring(raw, booted_at)
+
+    ends = dict(line.split(" ", 1) for line in section if line.startswith(("first ", "last ")))
+    first, last = (dated(ends[name]) if name in ends else None for name in ("first", "last"))
+    numbered = [line.split(" ", 2) for line in section if line.startswith("line ")]
+    lines = (dated(raw) for _, _, raw in sorted(numbered, key=lambda words: int(words[1])))
+    log = KernelLog(
         source=source,
-        lines=tuple(line for _, line in numbered if line.text),
+        lines=tuple(line for line in lines if line.text),
         begins_at=first.at if first else None,
         booted_at=booted_at,
-        boot_id=told.get("boot", ""),
-        cut="cut" in found,
+        boot_id=boot_id,
+        cut="cut" in section,
     )
+    return log, last
+
+
+def _buffer(section: list[str], booted_at: float | None, boot_id: str) -> tuple[KernelLine, ...]:
+    """What the kernel's buffer has, as far as it may be read; beside a journal it need not."""
+    try:
+        return _read(section, "ring", booted_at, boot_id)[0].lines
+    except Unparsable:
+        return ()
+
+
+def _carried_on(log: KernelLog, last: KernelLine | None, buffer: tuple[KernelLine, ...]) -> KernelLog:
+    """The journal, and what the kernel has said since the journal's last line: its daemon may be dead, or its disk full."""
+    if last is None or log.booted_at is None:
+        return log
+    from_then_on = last.at + _LAG_S + max(0.0, last.at - log.booted_at) * CLOCK_DRIFT
+    return replace(log, lines=(*log.lines, *(line for line in buffer if line.at > from_then_on)))
 
 
 def _refuse(status: str, outcome: Outcome) -> None:
@@ -111,16 +157,7 @@ def _refuse(status: str, outcome: Outcome) -> None:
     raise Unparsable(f"the kernel's log may not be read here (status {status}): {said or 'no reason given'}")
 
 
-def _numbered(
-    found: list[str], dated: Callable[[str, float | None], KernelLine], booted_at: float | None
-) -> Iterator[tuple[int, KernelLine]]:
-    for line in found:
-        if line.startswith("line "):
-            _, number, raw = line.split(" ", 2)
-            yield int(number), dated(raw, booted_at)
-
-
-def _of_journal(raw: str, _: float | None) -> KernelLine:
+def _of_journal(raw: str) -> KernelLine:
     """The text is empty where another program than the kernel wrote it."""
     if match := _JOURNAL.fullmatch(raw):
         return _line(float(match[1]), match[2])

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from fleetops.model.fact import Key
 
+CLOCK_DRIFT = 1e-4
+"""The clock by which a kernel dates its buffer is not kept in step: quartz is off by up to 100 in a million."""
+
 # Until the journal's own start a kernel's first lines wait, and are dated then.
 _FIRST_LINES_S = 300.0
 

@@ -125,7 +125,7 @@ def test_a_device_that_came_back_later_is_not_dead():
 def test_a_slow_reset_is_a_warning_once():
     (finding,) = warned((60.0, READY))
     assert (finding.severity, finding.subject) == (WARNING, "reset warnings")
-    assert finding.evidence == f"since the last sweep 5 min ago: {READY} (1 min ago)"
+    assert finding.evidence == f"since the last look 5 min ago: {READY} (1 min ago)"
     assert warned((400.0, READY)) == []
     assert len(warned((400.0, READY), past=Past())) == 1
 

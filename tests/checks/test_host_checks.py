@@ -28,7 +28,6 @@ from fleetops.model.machine import (
     FAILED_UNITS,
     IDENTITY,
     MEMORY,
-    PROCESSES,
     Answered,
     Clock,
     Identity,
@@ -88,7 +87,7 @@ def test_a_healthy_node_says_nothing(name, seen):
 NEEDS = [
     ("rebooted", IDENTITY), ("clock-skew", CLOCK), ("clock-skew", ANSWERED), ("memory-falling", MEMORY),
     ("memory-falling", IDENTITY), ("swap-used", MEMORY), ("disk-full", FILE_SYSTEMS), ("inodes-full", FILE_SYSTEMS),
-    ("shm-full", FILE_SYSTEMS), ("failed-units", FAILED_UNITS), ("hung-tasks", PROCESSES),
+    ("shm-full", FILE_SYSTEMS), ("failed-units", FAILED_UNITS),
     ("slow-to-answer", ANSWERED),
 ]  # fmt: skip
 

@@ -163,6 +163,16 @@ def test_a_guest_without_a_limit_does_not_hide_that_the_others_have_too_much():
     assert finding.severity is WARNING
 
 
+def test_a_nodes_own_configuration_tells_a_limit_that_the_list_lacks():
+    configured = guests(guest=state(config={"memory": "204800"}))
+    unlisted = listing(VM, replace(entry(174), memory_bytes=None))
+    assert CHECKS["memory-promised"].judge(sight(unlisted, configured)) == []
+    (finding,) = CHECKS["memory-promised"].judge(
+        sight(unlisted | {MEMORY: memory(300)}, guests(guest=state(config={"memory": "409600"})))
+    )
+    assert "174 (node-174) 429 GB" in finding.evidence
+
+
 def test_a_long_host_name_is_cut_to_what_the_cluster_calls_it():
     long = {IDENTITY: replace(IDENTITY_OF_HOST, hostname="pve-01.example.org")}
     assert CHECKS["guest-unexpected"].judge(sight(long)) == []

@@ -4,14 +4,18 @@ from dataclasses import replace
 
 import pytest
 from machine_scenes import NOW, SWEPT, UP_S, bare, guest_facts, log, sight, state, swept
-from node_scenes import NODE, process, service_processes, zombie
+from node_scenes import NODE, missing, process, service_processes, zombie
 
 from fleetops.checks import all_checks, hypervisor_checks
+from fleetops.checks.host import hung_tasks as host_hung
+from fleetops.checks.host import oom_killed as host_oom
+from fleetops.checks.hypervisor import hung_tasks, oom_killed, passthrough_warnings
+from fleetops.model.fact import Facts, Gap
 from fleetops.model.finding import Severity
 from fleetops.model.fleet import Guest
 from fleetops.model.guest import GUEST, GuestProcess
 from fleetops.model.kernel import KERNEL_LOG
-from fleetops.model.machine import CLOCK, Clock
+from fleetops.model.machine import CLOCK, PROCESSES, Clock
 from fleetops.model.past import Past
 
 CHECKS = {check.name: check for check in all_checks()}
@@ -70,7 +74,7 @@ def test_a_rank_that_ran_into_its_containers_limit_is_critical(texts):
     (finding,) = oom(swept(*service_processes(), on_hypervisor=lines(texts)))
     assert (finding.severity, finding.subject) == (CRITICAL, "OOM kill")
     assert (
-        "1 process for want of memory since the last sweep 5 min ago: sglang::schedul (pid 32413 in /lxc"
+        "1 process for want of memory since the last look 5 min ago: sglang::schedul (pid 32413 in /lxc"
         in (finding.evidence)
     )
     assert "holding 0.4 GB" in finding.evidence
@@ -117,6 +121,20 @@ def test_other_wordings_of_the_kernel_are_known(texts, pids):
     assert all(f"(pid {pid} in /lxc/174/ns)" in finding.evidence for pid in pids)
 
 
+def test_an_old_kernel_that_names_only_the_victim_was_out_of_memory_itself():
+    (finding,) = oom(bare(facts=lines([GLOBAL[2]])))
+    assert "perl (pid 1440763) holding 61.8 GB, the machine being out of memory" in finding.evidence
+
+
+def test_a_host_out_of_memory_that_ends_a_containers_process_is_told_of_both():
+    texts = [line.replace("/qemu.slice/181.scope", "/lxc/174/ns") for line in OF_VM]
+    (finding,) = oom(swept(on_hypervisor=lines(texts)))
+    assert "kvm (pid 77 in /lxc/174/ns) holding 451 GB, the machine being out of memory" in finding.evidence
+    (finding,) = OF_HYPERVISORS["oom-killed"].judge(sight(lines(texts)))
+    assert finding.severity is CRITICAL
+    assert "of guest 174 (node-174)" in finding.evidence
+
+
 @pytest.mark.parametrize("comm", ["a,pid=1,uid=0", "(sd-pam)", "x) (y", "Killed process 1 (x)"])
 def test_a_victims_name_is_data(comm):
     texts = [line.replace("sglang::schedul", comm) for line in OF_174[1:]]
@@ -149,6 +167,24 @@ def test_lines_are_dated_by_the_hosts_own_clock():
 def test_a_kernel_that_dates_its_buffer_by_a_drifting_clock_is_given_some_room():
     assert oom(swept(on_hypervisor=lines(OF_174, ago=500))) == []
     assert len(oom(swept(on_hypervisor=lines(OF_174, ago=500, source="ring")))) == 1
+
+
+@pytest.mark.parametrize("check", [host_oom, host_hung])
+def test_lines_count_from_when_the_log_was_last_read(check):
+    """The host was silent for two sweeps: what its kernel said meanwhile was seen by none of them."""
+    seen = swept(on_hypervisor=lines(OF_174, ago=1000))
+    assert check.remember(seen).words == {"kernel-log-read-at": f"{NOW:.3f}"}
+    silent = replace(seen, hypervisor_facts=Facts("pve-01", NOW))
+    assert check.remember(silent).words == {}
+    past = replace(SWEPT, words={"kernel-log-read-at": f"{NOW - 1200:.3f}"})
+    (finding,) = oom(replace(seen, past=past))
+    assert "since the last look 20 min ago" in finding.evidence
+
+
+@pytest.mark.parametrize("check", [oom_killed, hung_tasks, passthrough_warnings])
+def test_a_proxmox_hosts_log_is_remembered_as_read(check):
+    assert check.remember(sight()).words == {"kernel-log-read-at": f"{NOW:.3f}"}
+    assert check.remember(sight({KERNEL_LOG: missing()})).words == {}
 
 
 @pytest.mark.parametrize("name", ["oom-killed", "hung-tasks"])
@@ -188,7 +224,7 @@ def test_a_task_that_still_hangs_is_critical_and_told_once_however_often_the_ker
     (finding,) = hung(bare(stuck, facts=lines([BLOCKED, LONGER])))
     assert (finding.severity, finding.subject) == (CRITICAL, "tasks hang")
     assert (
-        "1 task blocked since the last sweep 5 min ago: cache_mgr_event (pid 620917) for more than 241 s"
+        "1 task blocked since the last look 5 min ago: cache_mgr_event (pid 620917) for more than 241 s"
         in (finding.evidence)
     )
     assert finding.evidence.endswith("1 is still in D state")
@@ -208,6 +244,22 @@ def test_of_a_shared_kernels_tasks_the_containers_own_are_told():
     assert finding.severity is CRITICAL
     (finding,) = hung(swept(process(41, "cache_mgr_event", state="D"), on_hypervisor=seen))
     assert finding.severity is CRITICAL
+
+
+def test_a_silent_containers_hung_task_is_told_by_its_hypervisor():
+    left = {GUEST: state(left=(GuestProcess(pid=620917, state="D", comm="cache_mgr_event"),))}
+    silent = {PROCESSES: missing(Gap.UNREACHABLE, "no answer")}
+    (finding,) = hung(swept(facts=silent, on_hypervisor=lines([BLOCKED]) | left))
+    assert finding.severity is CRITICAL
+
+
+def test_whose_a_task_is_or_whether_it_still_hangs_may_not_be_known():
+    unread = {PROCESSES: missing()}
+    (finding,) = hung(swept(facts=unread, on_hypervisor=lines([BLOCKED]) | {GUEST: missing()}))
+    assert (finding.severity, finding.subject) == (UNKNOWN, "processes not known")
+    (finding,) = hung(bare(facts=unread | lines([BLOCKED])))
+    assert finding.severity is WARNING
+    assert finding.evidence.endswith("whether one is still in D state is not known")
 
 
 def test_a_task_that_hung_before_the_last_sweep_is_not_told_again():

@@ -1,6 +1,7 @@
 """The script of the kernel's log on stand-ins for journalctl and dmesg: what is kept, and which of the two is read."""
 
 import subprocess
+import time
 
 import pytest
 
@@ -37,8 +38,11 @@ def ring(*texts):
     return FIRST + "".join(f"<3>[{at:12.6f}] {text}\n" for at, text in enumerate(texts, start=1))
 
 
+BASE = int(time.time())
+
+
 def journal(*texts):
-    return "".join(f"{1764450000 + at}.000001 pve-01 kernel: {text}\n" for at, text in enumerate(texts))
+    return "".join(f"{BASE + at}.000001 pve-01 kernel: {text}\n" for at, text in enumerate(texts))
 
 
 NO_JOURNAL = ("", 1)
@@ -66,7 +70,7 @@ def test_a_storm_of_corrected_errors_does_not_push_out_an_oom_kill(read):
 def test_the_journal_comes_first(read):
     log = read(journalctl=(journal("Linux version 6.8", "NVRM: a"), 0), dmesg=(ring("NVRM: b"), 0))
     assert (log.source, [line.text for line in log.lines]) == ("journal", ["NVRM: a"])
-    assert log.begins_at == 1764450000.0
+    assert log.begins_at == BASE
 
 
 @pytest.mark.parametrize(
@@ -80,6 +84,19 @@ def test_a_journal_without_the_kernel_or_that_fails_is_passed_over(read, answer)
 def test_a_journal_that_hangs_is_passed_over(read):
     log = read(timeout=(journal("NVRM: a"), 124), dmesg=(ring("NVRM: b"), 0), journalctl=("", 0))
     assert (log.source, [line.text for line in log.lines]) == ("ring", ["NVRM: b"])
+
+
+def test_what_the_kernel_said_after_the_journals_last_line_is_taken_from_its_buffer(read):
+    """The journal's daemon was killed 100 seconds after the boot; the buffer has what it wrote down and what it did not."""
+    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    kept = f"{booted + 1:.6f} pve-01 kernel: Linux\n{booted + 100:.6f} pve-01 kernel: NVRM: a\n"
+    lines = [(1, "Linux"), (100, "NVRM: a"), (110, "NVRM: on its way"), (900, "oom-kill: x")]
+    buffer = "".join(f"<3>[{at:12.6f}] {text}\n" for at, text in lines)
+    log = read(journalctl=(kept, 0), dmesg=(buffer, 0))
+    assert [line.text for line in log.lines] == ["NVRM: a", "oom-kill: x"]
+    assert (log.source, log.is_whole) == ("journal", True)
+    assert len(read(journalctl=(kept, 0), dmesg=(buffer, 1)).lines) == 1
+    assert len(read(journalctl=(kept, 0), dmesg=("<3>oom-kill without a time\n", 0)).lines) == 1
 
 
 def test_only_the_kernels_own_word_counts(read):

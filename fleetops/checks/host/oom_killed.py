@@ -4,7 +4,7 @@ A container's kills stand in the log of its hypervisor's kernel: those of its ow
 """
 
 from fleetops.checks.support.kernel import kernel_facts
-from fleetops.checks.support.kernel_news import News, lost_lines, news
+from fleetops.checks.support.kernel_news import News, log_read, lost_lines, news
 from fleetops.checks.support.machine import gaps, of_node
 from fleetops.checks.support.oom import Victim, victims
 from fleetops.checks.support.saying import counted, found, listed
@@ -12,6 +12,7 @@ from fleetops.engines import engines
 from fleetops.model.finding import Check, Finding, Observation, Severity
 from fleetops.model.kernel import KERNEL_LOG
 from fleetops.model.machine import Process
+from fleetops.model.past import Remembered
 
 _NAME = "oom-killed"
 
@@ -61,6 +62,11 @@ def _was_of_service(victim: Victim, observation: Observation) -> bool:
         return False
     pids = {process.pid for service in observation.services for process in service.processes}
     return victim.pid in pids
+
+
+def remember(observation: Observation) -> Remembered:
+    """When the kernel's log was last read."""
+    return log_read(kernel_facts(observation))
 
 
 CHECK = Check(

@@ -1,12 +1,13 @@
 """Tasks of a Proxmox host, its containers' among them, that its kernel has called blocked since the last sweep."""
 
 from fleetops.checks.support.hung import HungTask, hung_tasks, says_no_more
-from fleetops.checks.support.kernel_news import lost_lines, news
+from fleetops.checks.support.kernel_news import log_read, lost_lines, news
 from fleetops.checks.support.machine import gaps, of_sight, told
 from fleetops.checks.support.saying import counted, listed
 from fleetops.model.finding import Finding, HypervisorCheck, Severity
 from fleetops.model.guest import GUEST
 from fleetops.model.kernel import KERNEL_LOG
+from fleetops.model.past import Remembered
 from fleetops.model.sight import HypervisorSight
 
 _NAME = "hung-tasks"
@@ -38,6 +39,11 @@ def _said(task: HungTask, sight: HypervisorSight) -> str:
         if state is not None and any(one.pid == task.pid for one in state.left):
             return f"{task} of {name}"
     return str(task)
+
+
+def remember(sight: HypervisorSight) -> Remembered:
+    """When the kernel's log was last read."""
+    return log_read(sight.facts)
 
 
 CHECK = HypervisorCheck(name=_NAME, title="no task hangs", judge=judge, latched=True)

@@ -3,12 +3,13 @@ took because the machine itself was out of memory. What ran into its own contain
 """
 
 from fleetops.checks.support.guests import called
-from fleetops.checks.support.kernel_news import lost_lines, news
+from fleetops.checks.support.kernel_news import log_read, lost_lines, news
 from fleetops.checks.support.machine import gaps, of_sight, told
 from fleetops.checks.support.oom import Victim, victims
 from fleetops.checks.support.saying import counted, listed
 from fleetops.model.finding import Finding, HypervisorCheck, Severity
 from fleetops.model.kernel import KERNEL_LOG
+from fleetops.model.past import Remembered
 from fleetops.model.sight import HypervisorSight
 
 _NAME = "oom-killed"
@@ -39,6 +40,11 @@ def judge(sight: HypervisorSight) -> list[Finding]:
 def _said(victim: Victim, sight: HypervisorSight) -> str:
     of = victim.container or victim.virtual_machine
     return f"{victim} of guest {called(sight, of)}" if of else str(victim)
+
+
+def remember(sight: HypervisorSight) -> Remembered:
+    """When the kernel's log was last read."""
+    return log_read(sight.facts)
 
 
 CHECK = HypervisorCheck(name=_NAME, title="the OOM killer has ended nothing", judge=judge, latched=True)

@@ -8,11 +8,12 @@ tells. `not ready Nms after FLR; giving up` leaves the device dead until the hos
 import re
 from collections.abc import Iterable
 
-from fleetops.checks.support.kernel_news import lost_lines, news
+from fleetops.checks.support.kernel_news import log_read, lost_lines, news
 from fleetops.checks.support.machine import gaps, of_sight, told
 from fleetops.checks.support.saying import listed
 from fleetops.model.finding import Finding, HypervisorCheck, Severity
 from fleetops.model.kernel import KERNEL_LOG, KernelLine
+from fleetops.model.past import Remembered
 from fleetops.model.sight import HypervisorSight
 
 _NAME = "passthrough-warnings"
@@ -63,6 +64,11 @@ def _dead(lines: Iterable[KernelLine]) -> dict[str, KernelLine]:
 def _device(line: KernelLine) -> str:
     match = _DEVICE.search(line.text)
     return match[1] if match else ""
+
+
+def remember(sight: HypervisorSight) -> Remembered:
+    """When the kernel's log was last read."""
+    return log_read(sight.facts)
 
 
 CHECK = HypervisorCheck(name=_NAME, title="devices are reset when guests get them", judge=judge, latched=True)

@@ -6,13 +6,14 @@ from fleetops.checks.support.machine import Machine, told
 from fleetops.model.duration import show_duration
 from fleetops.model.fact import Facts
 from fleetops.model.finding import Finding, Severity
-from fleetops.model.kernel import KERNEL_LOG, KernelLine, KernelLog
+from fleetops.model.kernel import CLOCK_DRIFT, KERNEL_LOG, KernelLine, KernelLog
 from fleetops.model.machine import CLOCK
+from fleetops.model.past import Past, Remembered
+
+_READ_AT = "kernel-log-read-at"
 
 # A sweep reads a host within seconds.
 _SLACK_S = 10.0
-# The clock by which a kernel dates its buffer is not kept in step: crystals are off by up to 100 in a million.
-_DRIFT = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,31 +41,45 @@ class News:
 def news(machine: Machine, facts: Facts) -> News | None:
     """None where the log was not read. `facts` are of the host whose kernel it is; times count by its own clock.
 
-    On first sight what the last hours have brought counts as new.
+    New is what came since the log was last read, which may be longer ago than the last sweep: a host that is out of
+    memory does not answer for a while. On first sight what the last hours have brought counts as new.
     """
     log, clock = facts.value(KERNEL_LOG), facts.value(CLOCK)
     if log is None:
         return None
     now = clock.epoch_s if clock else facts.at
-    swept_at = machine.past.swept_at
-    if swept_at is None:
+    seen_at = _seen_at(machine.past)
+    if seen_at is None:
         age_s = machine.thresholds["kernel-log-first-look-s"]
         since = f"in the last {show_duration(age_s)}"
     else:
-        age_s = max(0.0, facts.at - swept_at)
-        since = f"since the last sweep {show_duration(age_s)} ago"
+        age_s = max(0.0, facts.at - seen_at)
+        since = f"since the last look {show_duration(age_s)} ago"
     start = now - age_s - _SLACK_S - (_drift_s(log, now) if log.source == "ring" else 0.0)
     return News(
         lines=tuple(line for line in log.lines if line.at >= start),
         all_lines=log.lines,
         now=now,
         since=since,
-        lost=_lost(log, start, now, seen_before=swept_at is not None),
+        lost=_lost(log, start, now, seen_before=seen_at is not None),
     )
 
 
+def _seen_at(past: Past) -> float | None:
+    """When the log was last read; None where this host was never swept."""
+    told = past.words.get(_READ_AT, "")
+    return float(told) if told else past.swept_at
+
+
+def log_read(facts: Facts) -> Remembered:
+    """That the log was read now; nothing where it was not, so that the next look goes back further."""
+    if facts.value(KERNEL_LOG) is None:
+        return Remembered()
+    return Remembered(words={_READ_AT: f"{facts.at:.3f}"})
+
+
 def _drift_s(log: KernelLog, now: float) -> float:
-    return 0.0 if log.booted_at is None else max(0.0, now - log.booted_at) * _DRIFT
+    return 0.0 if log.booted_at is None else max(0.0, now - log.booted_at) * CLOCK_DRIFT
 
 
 def _lost(log: KernelLog, start: float, now: float, *, seen_before: bool) -> str:

@@ -1,4 +1,4 @@
-"""dmesg: the lab's own kernel log. `-T` shows the time of day, as there."""
+"""dmesg: the lab's own kernel log. `-T` shows the time of day, `-r` the level of each line, as there."""
 
 import sys
 import time
@@ -6,7 +6,9 @@ import time
 from fleetops.lab.driver import DRIVER_FOLDER
 from fleetops.lab.kernel_log import kernel_lines
 
-_OPTIONS = frozenset({"-T", "--ctime", "--nopager", "-P"})
+_OPTIONS = frozenset({"-T", "--ctime", "--nopager", "-P", "-r", "--raw"})
+_FIRST = (0.0, "Linux version of the lab")
+_NOTICE, _WARNING = 5, 4
 
 
 def main() -> int:
@@ -16,7 +18,8 @@ def main() -> int:
         print(f"dmesg: the lab's knows only {' '.join(sorted(_OPTIONS))}", file=sys.stderr)
         return 1
     booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
-    for stamp, text in kernel_lines(DRIVER_FOLDER):
+    for stamp, text in (_FIRST, *kernel_lines(DRIVER_FOLDER)):
         when = time.ctime(booted + stamp) if options & {"-T", "--ctime"} else f"{stamp:12.6f}"
-        print(f"[{when}] {text}")
+        level = f"<{_WARNING if stamp else _NOTICE}>" if options & {"-r", "--raw"} else ""
+        print(f"{level}[{when}] {text}")
     return 0
