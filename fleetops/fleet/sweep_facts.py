@@ -19,6 +19,7 @@ from fleetops.facts import (
     identity,
     kernel_log,
     memory,
+    nvlink,
     pending,
     tasks,
 )
@@ -36,7 +37,8 @@ def of_node(node: Node) -> Reads:
     """On the node itself. A container's kernel log and PCI bus are its host's."""
     is_container = node.guest is not None and node.guest.kind == "lxc"
     own = [] if is_container and node.hypervisor else _OF_A_KERNEL
-    return [*node_facts(node), *_OF_A_MACHINE, *own]
+    # nvidia-smi comes last: it is what may hang.
+    return [*_OF_A_MACHINE, *own, *node_facts(node), nvlink.FACT]
 
 
 def of_hypervisor(nodes: Iterable[Node]) -> Reads:
