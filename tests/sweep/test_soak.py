@@ -1,0 +1,18 @@
+"""A short form of `make soak`: sweeps in a row hold no more than the first ones did."""
+
+from command_line import CommandLine
+from hostile_server import says, truly_but
+from soak import SETTLED, soak
+
+SWEEPS = 16
+MB = 1_000_000
+
+
+def test_sweeps_in_a_row_leak_nothing(fleet_of, tmp_path):
+    inventory = fleet_of(well=truly_but(lambda text: text), down=9, garbage=says(b"garbage\n"))
+    held = list(soak(CommandLine(inventory.path, tmp_path), SWEEPS))
+    early, late = held[SETTLED - 1], held[-1]
+    assert late.sweeps == SWEEPS
+    assert max(one.threads for one in held[SETTLED:]) <= early.threads + 2
+    assert max(one.descriptors for one in held[SETTLED:]) <= early.descriptors + 2
+    assert late.rss_bytes - early.rss_bytes < 6 * MB
