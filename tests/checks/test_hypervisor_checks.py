@@ -217,6 +217,15 @@ def test_a_guest_that_was_not_read_keeps_what_was_remembered():
     assert "lock-174" not in lock_stale.remember(sight(guests=guests(guest=missing()))).words
 
 
+def test_a_guest_that_is_not_here_is_told_once():
+    gone = missing(Gap.ABSENT, "Configuration file 'nodes/pve-01/lxc/174.conf' does not exist")
+    seen = sight(listing(VM, entry(174, node="pve-02")), guests(guest=gone, tasks=(), pending=gone))
+    (finding,) = judge_hypervisor(seen)
+    assert (finding.check, finding.subject) == ("guest-unexpected", "guest elsewhere")
+    (finding,) = judge_hypervisor(sight(guests=guests(guest=gone, pending=gone)))
+    assert (finding.check, finding.severity) == ("guest-unexpected", UNKNOWN)
+
+
 # High availability.
 
 

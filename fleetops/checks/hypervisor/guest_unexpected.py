@@ -55,4 +55,4 @@ def _not_running(host: Machine, name: str, guest: Guest, facts: Facts) -> list[F
     return [told(_NAME, host, Severity.CRITICAL, f"guest {state.status}", evidence, run=run)]
 
 
-CHECK = HypervisorCheck(name=_NAME, title="its guests are as the inventory says", judge=judge)
+CHECK = HypervisorCheck(name=_NAME, title="guests are as the inventory says", judge=judge)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from fleetops.model.fact import Facts, Key, Missing
+from fleetops.model.fact import Facts, Gap, Key, Missing
 from fleetops.model.finding import Finding, Observation, Severity
 from fleetops.model.past import Past
 from fleetops.model.sight import HypervisorSight
@@ -53,6 +53,12 @@ def told(
     return Finding(
         host=machine.name, check=check, severity=severity, subject=subject, evidence=evidence, next=following
     )
+
+
+def has_none(facts: Facts, key: Key[Any]) -> bool:
+    """The host was asked and said that it has no such thing; not to have been asked is not the same."""
+    reading = facts.readings.get(key.name)
+    return isinstance(reading, Missing) and reading.gap is Gap.ABSENT
 
 
 def gaps(
