@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from document_checks import checks
 from document_playbooks import cell, playbooks, steps
 
 from fleetops.cli.program import build_parser, subcommands
@@ -130,6 +131,7 @@ def _meaning(action: argparse.Action) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "exit-codes.md": exit_codes,
     "commands.md": commands,
+    "checks.md": checks,
     "playbooks.md": playbooks,
     "steps.md": steps,
 }

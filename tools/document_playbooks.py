@@ -82,7 +82,7 @@ def playbooks() -> str:
     shipped = [
         f"| [`{name}`](../playbooks/{name}.yaml) | {shipped_playbook(name).summary} |" for name in names
     ]
-    checks = [f"| `{check.name}` | {check.title} |" for check in all_checks()]
+    checks = [f"| `{check.name}` | {check.title} |" for check in all_checks() if not check.sweeps_only]
     facts = [f"| `{name}` | {meaning} |" for name, meaning in UNTIL_FACTS.items()]
     guards = [f"| `{name}` | {_first_line(guard)} |" for name, guard in GUARDS.items()]
     return "\n".join(

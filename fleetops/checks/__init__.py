@@ -2,17 +2,30 @@
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 from fleetops.checks.support.another import another
-from fleetops.model.finding import Check, Finding, HypervisorCheck, Observation, Severity
+from fleetops.checks.support.remembering import of_hypervisor, of_node, together
+from fleetops.model.finding import Check, Finding, FleetCheck, HypervisorCheck, Observation, Severity
+from fleetops.model.past import Remembered
 from fleetops.model.sight import HypervisorSight
 
-__all__ = ["all_checks", "hypervisor_checks", "judge", "judge_hypervisor"]
+__all__ = [
+    "all_checks",
+    "fleet_checks",
+    "hypervisor_checks",
+    "judge",
+    "judge_fleet",
+    "judge_hypervisor",
+    "remember",
+    "remember_hypervisor",
+]
 
+_OF_NODES = ("host", "service", "gpu", "guest")
+_OF_HYPERVISORS = ("hypervisor",)
 _WORST_FIRST = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK)
 _SILENCE = ("unreachable", "no-banner")
 # What the others conclude from another machine's facts is not the node's.
@@ -33,22 +46,28 @@ def _checks(*folders: str) -> tuple[Any, ...]:
 @cache
 def all_checks() -> tuple[Check, ...]:
     """Every check of nodes, by name."""
-    return _checks("host", "service", "gpu", "guest")
+    return _checks(*_OF_NODES)
 
 
 @cache
 def hypervisor_checks() -> tuple[HypervisorCheck, ...]:
     """Every check of Proxmox hosts, by name."""
-    return _checks("hypervisor")
+    return _checks(*_OF_HYPERVISORS)
 
 
-def judge(observation: Observation, *, sweeping: bool = False) -> tuple[Finding, ...]:
-    """All that the checks conclude, worst first; those that only a sweep has the facts for, where it asks.
+@cache
+def fleet_checks() -> tuple[FleetCheck, ...]:
+    """Every check of nodes beside each other, by name."""
+    return _checks("fleet")
+
+
+def judge(observation: Observation) -> tuple[Finding, ...]:
+    """All that the checks conclude, worst first; in a sweep those as well that only a sweep has the facts for.
 
     A node that did not answer at all is said so once, not once for every check that therefore knows nothing. Of a node
     as which another machine answers, nothing more is said than what its hypervisor tells.
     """
-    checks = [check for check in all_checks() if sweeping or not check.sweeps_only]
+    checks = [check for check in all_checks() if observation.sweeping or not check.sweeps_only]
     findings = [finding for check in checks for finding in check.judge(observation)]
     if another(observation):
         findings = [one for one in findings if one.check in _OF_ANOTHER]
@@ -63,6 +82,29 @@ def judge_hypervisor(sight: HypervisorSight) -> tuple[Finding, ...]:
     if any(finding.check in _SILENCE for finding in findings):
         findings = [one for one in findings if one.check in _SILENCE]
     return _worst_first(findings)
+
+
+def judge_fleet(observations: Iterable[Observation]) -> tuple[Finding, ...]:
+    """What shows only beside the others; a node as which another machine answers is none of them."""
+    known = [one for one in observations if not another(one)]
+    return _worst_first([finding for check in fleet_checks() for finding in check.judge(known)])
+
+
+def remember(observation: Observation) -> Remembered:
+    """What the next sweep's checks will want to know of this one."""
+    return together(keep(observation) for keep in (of_node, *_rememberers(*_OF_NODES)))
+
+
+def remember_hypervisor(sight: HypervisorSight) -> Remembered:
+    """The same of a Proxmox host."""
+    return together(keep(sight) for keep in (of_hypervisor, *_rememberers(*_OF_HYPERVISORS)))
+
+
+@cache
+def _rememberers(*folders: str) -> tuple[Callable[[Any], Remembered], ...]:
+    """The checks' own `remember`."""
+    found = (module for folder in folders for module in _modules(folder))
+    return tuple(module.remember for module in found if hasattr(module, "remember"))
 
 
 def _worst_first(findings: list[Finding]) -> tuple[Finding, ...]:

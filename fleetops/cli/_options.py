@@ -18,3 +18,16 @@ def add_shared_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object"
     )
+
+
+def duration(text: str) -> float:
+    """`90s`, `10m`; a plain number is seconds."""
+    from fleetops.inventory.quantity import parse_duration
+
+    try:
+        seconds = float(text) if text.replace(".", "", 1).isdecimal() else parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is {error}") from error
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} leaves no time")
+    return seconds

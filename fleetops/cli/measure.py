@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from fleetops.cli._options import duration
 from fleetops.cli.world import World
 from fleetops.model.errors import UsageError
 from fleetops.model.exit import Exit
@@ -55,10 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     time = parser.add_argument_group("how long it may take")
     time.add_argument(
-        "--deadline", type=_duration, default=600.0, metavar="D", help="all requests together (default 10m)"
+        "--deadline", type=duration, default=600.0, metavar="D", help="all requests together (default 10m)"
     )
     time.add_argument(
-        "--request-deadline", type=_duration, default=120.0, metavar="D", help="one request (default 2m)"
+        "--request-deadline", type=duration, default=120.0, metavar="D", help="one request (default 2m)"
     )
 
 
@@ -158,16 +159,3 @@ def _port(text: str) -> int:
     if port > 65535:
         raise argparse.ArgumentTypeError(f"{port} is no port")
     return port
-
-
-def _duration(text: str) -> float:
-    """`90s`, `10m`; a plain number is seconds."""
-    from fleetops.inventory.quantity import parse_duration
-
-    try:
-        seconds = float(text) if text.replace(".", "", 1).isdecimal() else parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is {error}") from error
-    if seconds <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} leaves no time")
-    return seconds

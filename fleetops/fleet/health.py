@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from fleetops.engines import engine
 from fleetops.engines.attribution import target_services
+from fleetops.engines.support.in_force import differences
 from fleetops.fleet.read import Sessions
 from fleetops.model.engine import Service
 from fleetops.model.errors import FleetopsError, Refused, Unknown
@@ -64,17 +65,10 @@ def _whole_service(situation: Situation, profile: Profile) -> Service | None:
     return None
 
 
-# What every launch sets from the profile's own keys, under the names that engines give them.
-_USUAL = {"model_path", "model", "tp", "tp_size", "tensor_parallel_size", "port", "host"}
-
-
 def _serving(service: Service, profile: Profile, tokens: int) -> str:
     """Its flags are its own to say: a service that was started by hand is not the profile's for serving on its port."""
-    stated = [flag for flag in profile.flags if flag.name not in _USUAL]
-    more = set(service.flags) - _USUAL - {flag.name for flag in stated}
-    is_the_profiles = service.engine == profile.engine and not more
-    is_the_profiles &= all(flag.is_in_force(service.flags.get(flag.name)) for flag in stated)
-    what = profile.name if is_the_profiles else f"a service that is not as profile {profile.name} says"
+    differs = differences(service, profile)
+    what = f"a service that is not as profile {profile.name} says" if differs else profile.name
     return (
         f"{what} is serving on port {profile.port}: all ranks live, {tokens} tokens were generated just now"
     )

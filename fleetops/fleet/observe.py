@@ -117,10 +117,26 @@ def observe(
         tried = [ssh_answer.fact(node.address, node.port or SSH_PORT)]
         witness = read_facts(sessions, hypervisor, tried, clock).readings
         on_hypervisor = replace(on_hypervisor, readings={**on_hypervisor.readings, **witness})
+    return observation_of(
+        inventory, node, on_node, on_hypervisor, profile=profile, baseline=baseline, peers=peers
+    )
+
+
+def observation_of(
+    inventory: Inventory,
+    node: Node,
+    on_node: Facts,
+    on_hypervisor: Facts | None,
+    *,
+    profile: Profile | None = None,
+    baseline: Baseline | None = None,
+    peers: Mapping[str, Baseline] | None = None,
+) -> Observation:
+    """What was read, put together as `observe` says."""
     seen = Observation(
         node=node,
         node_facts=on_node,
-        hypervisor=hypervisor,
+        hypervisor=inventory.hypervisors.get(node.hypervisor),
         hypervisor_facts=on_hypervisor,
         profile=profile or inventory.profiles.get(node.profile),
         services=find_services(on_node),

@@ -1,7 +1,7 @@
 """Reading facts from one host in one round trip."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from fleetops.model.errors import FleetopsError, Unreachable
@@ -21,12 +21,28 @@ def read_facts(
     sessions: Sessions, host: Host, facts: Sequence[Fact[Any]], clock: Callable[[], float] = time.time
 ) -> Facts:
     """All `facts` of `host`, each a value or the reason why there is none; an unreachable host raises nothing."""
+    return read_groups(sessions, host, {"": facts}, clock)[""]
+
+
+def read_groups(
+    sessions: Sessions,
+    host: Host,
+    groups: Mapping[str, Sequence[Fact[Any]]],
+    clock: Callable[[], float] = time.time,
+) -> dict[str, Facts]:
+    """The same for several groups of facts that are kept apart, such as those about each guest: still one round trip."""
     at = clock()
+    facts = [fact for group in groups.values() for fact in group]
     try:
-        outcomes = sessions.session(host).batch([fact.command for fact in facts])
+        outcomes = iter(sessions.session(host).batch([fact.command for fact in facts]))
     except FleetopsError as error:
         reason = (error.reason or "") if isinstance(error, Unreachable) else ""
         gap = Missing(Gap.UNREACHABLE, error.message, error.hint, reason)
-        return Facts(host.name, at, {fact.key.name: gap for fact in facts})
-    readings = {fact.key.name: fact.read(outcome) for fact, outcome in zip(facts, outcomes, strict=True)}
-    return Facts(host.name, at, readings)
+        return {
+            name: Facts(host.name, at, {fact.key.name: gap for fact in group})
+            for name, group in groups.items()
+        }
+    return {
+        name: Facts(host.name, at, {fact.key.name: fact.read(next(outcomes)) for fact in group})
+        for name, group in groups.items()
+    }

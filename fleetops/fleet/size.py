@@ -96,7 +96,7 @@ def _size_node(
     records: Memory,
     proofs: Proofs,
 ) -> Sizing:
-    """Look at the node, prove its source, read its model. Raises FleetopsError where it does not answer."""
+    """Look at the node, and size on what is seen. Raises FleetopsError where it does not answer."""
     known = replace(node, machine_id=node.machine_id or records.machine_id(node.name))
     wanted = given.applied(profile)
     observation = observe(
@@ -109,6 +109,17 @@ def _size_node(
     )
     if quiet := observation.silence:
         raise FleetopsError(f"{node.name} could not be asked: {quiet.why}", hint=quiet.hint, host=node.name)
+    ask = sessions.session(node).run
+    return size_observed(ask, inventory, observation, given, records=records, proofs=proofs)
+
+
+def size_observed(
+    ask: Ask, inventory: Inventory, observation: Observation, given: Given, *, records: Memory, proofs: Proofs
+) -> Sizing:
+    """The answer for the profile of an observation: prove its source, read its model. `ask` runs commands on the node."""
+    node, wanted = observation.node, observation.profile
+    if wanted is None:
+        raise FleetopsError(f"no profile says what runs on {node.name}", host=node.name)
     situation = Situation(
         inventory=inventory,
         observation=observation,
@@ -116,7 +127,6 @@ def _size_node(
         before=observation,
         run_id="",
     )
-    ask = sessions.session(node).run
     flags = sized_flags(wanted, given.flag)
     config, draft = _configs(wanted, given, ask)
     found_rooms = _given_rooms(given) if given.available_bytes is not None else rooms_for(situation)

@@ -19,9 +19,12 @@ from fleetops.model.fleet import (
     Profile,
     Settings,
 )
+from fleetops.model.thresholds import ThresholdRules
 
 
-def build_inventory(path: Path, folder: Path, readings: Readings, settings: Reading | None) -> Inventory:
+def build_inventory(
+    path: Path, folder: Path, readings: Readings, settings: Reading | None, thresholds: Reading | None
+) -> Inventory:
     """The inventory; only for readings in which no problem was found. Relative settings start at `folder`."""
     return Inventory(
         path=path,
@@ -32,6 +35,19 @@ def build_inventory(path: Path, folder: Path, readings: Readings, settings: Read
         groups=dict(readings.groups),
         profiles={name: build_profile(name, reading) for name, reading in readings.profiles.items()},
         settings=build_settings(settings, folder),
+        thresholds=build_thresholds(thresholds),
+    )
+
+
+def build_thresholds(reading: Reading | None) -> ThresholdRules:
+    """What the inventory says over the shipped ones."""
+    if reading is None:
+        return ThresholdRules()
+    of_all = reading.get(keys.FOR_ALL)
+    return ThresholdRules(
+        all=dict(of_all.values) if of_all else {},
+        gpu_models={word: dict(one.values) for word, one in reading.table(keys.BY_GPU).items()},
+        groups={name: dict(one.values) for name, one in reading.table(keys.BY_GROUP).items()},
     )
 
 

@@ -57,6 +57,18 @@ def cross_check(readings: Readings, problems: Problems) -> None:
         _flags(profile, problems)
 
 
+def thresholds_check(thresholds: Reading | None, readings: Readings, problems: Problems) -> None:
+    """The groups that they are for must be there."""
+    for name, numbers in (thresholds.table(keys.BY_GROUP) if thresholds else {}).items():
+        if name not in readings.group_entries:
+            entry = numbers.entry
+            problems.add(
+                entry.key_mark,
+                f"{entry.path}: there is no group `{name}`",
+                hint=did_you_mean(name, readings.group_entries),
+            )
+
+
 def _names_are_unique(readings: Readings, problems: Problems) -> None:
     for name in set(readings.node_names) & set(readings.hypervisor_names):
         reading = readings.nodes.get(name)

@@ -5,8 +5,9 @@ from typing import get_args
 
 from fleetops.inventory.containers import ListOf, MapOf
 from fleetops.inventory.flags import FlagKind, FlagReading
-from fleetops.inventory.kinds import Choice, Duration, Flip, Size, Text, Whole
+from fleetops.inventory.kinds import Choice, Duration, Flip, Number, Size, Text, Whole
 from fleetops.inventory.record import Field, Reading, Record
+from fleetops.inventory.thresholds import shipped_thresholds
 from fleetops.model.fleet import GuestKind
 from fleetops.model.units import GB
 
@@ -209,6 +210,27 @@ SETTINGS = Record(
     "Where this inventory keeps its files (relative paths start at the inventory's folder), and what holds for the whole fleet.",
 )
 
+# Where checks draw their lines
+NUMBERS = Record(
+    "thresholds",
+    tuple(
+        Field(one.name, Number(), f"{one.meaning} ({one.unit})", default=one.value)
+        for one in shipped_thresholds()
+    ),
+    "Numbers, each in the unit that its name ends in.",
+)
+_GPU_WORD = Text("a word of the GPUs' name", rf"{_IN_A_LINE}+")
+FOR_ALL = Field[Reading]("all", NUMBERS, "for every host")
+BY_GPU = Field(
+    "gpu-models", MapOf[Reading](NUMBERS, "thresholds", _GPU_WORD), "for hosts whose GPUs' name has that word"
+)
+BY_GROUP = Field("groups", MapOf[Reading](NUMBERS, "thresholds", NAME), "for the hosts of a group")
+THRESHOLDS = Record(
+    "thresholds by host",
+    (FOR_ALL, BY_GPU, BY_GROUP),
+    "Where `sweep` draws its lines: a group's numbers before a GPU model's, those before `all`, these before the shipped.",
+)
+
 HYPERVISORS = Field("hypervisors", MapOf[Reading](HYPERVISOR, "hypervisors", NAME), "Proxmox hosts by name")
 NODES = Field("nodes", MapOf[Reading](NODE, "nodes", NAME), "nodes by name", required=True)
 GROUPS = Field(
@@ -220,10 +242,13 @@ PROFILES = Field("profiles", MapOf[Reading](PROFILE, "profiles", NAME), "launch 
 SETTINGS_FIELD = Field[Reading](
     "settings", SETTINGS, "where this inventory keeps its files, and what holds for the whole fleet"
 )
+THRESHOLDS_FIELD = Field[Reading](
+    "thresholds", THRESHOLDS, "where `sweep` draws its lines, over the shipped ones"
+)
 
 FLEET_FILE = Record(
     "a fleet",
-    (HYPERVISORS, NODES, GROUPS, PROFILES, SETTINGS_FIELD),
+    (HYPERVISORS, NODES, GROUPS, PROFILES, SETTINGS_FIELD, THRESHOLDS_FIELD),
     "`fleet.yaml`: the hosts, and profiles too where one file holds everything.",
 )
 PROFILES_FILE = Record(

@@ -179,6 +179,28 @@ class Whole(AsItIs):
 
 
 @dataclass(frozen=True)
+class Number(AsItIs):
+    """A number from 0 up, whole or not, in a unit that its key tells."""
+
+    expected: str = "a number from 0 up"
+
+    def read(self, entry: Entry, problems: Problems) -> float | None:
+        is_number = isinstance(entry, Scalar) and entry.type in {"integer", "number"}
+        if (
+            is_number
+            and isinstance(entry, Scalar)
+            and re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,9})?", entry.text)
+        ):
+            return float(entry.text)
+        quoted = isinstance(entry, Scalar) and entry.quoted and entry.text.replace(".", "", 1).isdecimal()
+        mismatch(entry, self.expected, problems, hint="without quotes" if quoted else "")
+        return None
+
+    def schema(self) -> Schema:
+        return {"type": "number", "minimum": 0}
+
+
+@dataclass(frozen=True)
 class _Quantity(Generic[T]):
     """A scalar that a parser of `quantity` reads; subclasses name it."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from fleetops.inventory import definitions as keys
 from fleetops.inventory.build import build_inventory
-from fleetops.inventory.crosscheck import Readings, cross_check
+from fleetops.inventory.crosscheck import Readings, cross_check, thresholds_check
 from fleetops.inventory.document import Entry, Mapping, read_document
 from fleetops.inventory.find import FLEET_FILE, PROFILES_FILE, told_as_usage
 from fleetops.inventory.problems import DocumentInvalid, Problems, did_you_mean
@@ -47,10 +47,12 @@ def load_with_readings(path: Path) -> Loaded:
     profiles = _read(profiles_file, keys.PROFILES_FILE, problems) if profiles_file else None
     readings = _gather(fleet, profiles, problems)
     settings = fleet.get(keys.SETTINGS_FIELD) if fleet else None
+    thresholds = fleet.get(keys.THRESHOLDS_FIELD) if fleet else None
     if fleet is not None:
         cross_check(readings, problems)
+        thresholds_check(thresholds, readings, problems)
     problems.raise_if_any("the inventory", InventoryInvalid)
-    inventory = build_inventory(path, fleet_file.parent, readings, settings)
+    inventory = build_inventory(path, fleet_file.parent, readings, settings, thresholds)
     return Loaded(inventory, readings, (fleet_file, profiles_file) if profiles_file else (fleet_file,))
 
 

@@ -9,6 +9,7 @@ from fleetops.lab.driver import create
 from fleetops.lab.fleet import LabHost, gpus_of, guests_of
 from fleetops.lab.kernel import MemoryUse, cgroup, meminfo
 from fleetops.lab.paths import Layout
+from fleetops.lab.pci import passed_address, write_bus
 from fleetops.lab.root import ENGINE_SOURCE, MODELS, VLLM_SOURCE
 from fleetops.lab.spec import LIBRARY, PACKAGE, RUN, SHARE, TOOLS, HostSpec, write_spec
 
@@ -80,6 +81,7 @@ def lay_out(layout: Layout, host: LabHost, boot_id: str) -> None:
     """Write a host's disk, run folder and spec. Its hypervisor comes before it."""
     disk = layout.disk(host.name)
     _write_system(disk, host)
+    write_bus(disk, host)
     run = layout.run(host.name, host.hypervisor if host.kind == "lxc" else "", host.guest_id)
     _write_run(run, host, boot_id)
     write_spec(_spec(layout, host, boot_id), run)
@@ -226,7 +228,7 @@ def _lxc_config(guest: LabHost) -> str:
 
 
 def _vm_config(guest: LabHost) -> str:
-    gpus = "".join(f"hostpci{n}: 0000:{0x41 + n:02x}:00.0,pcie=1\n" for n in range(len(guest.minors)))
+    gpus = "".join(f"hostpci{n}: {passed_address(n)},pcie=1\n" for n in range(len(guest.minors)))
     return (
         f"agent: 1\nballoon: 0\ncores: 64\ncpu: host\n{gpus}machine: q35\nmemory: {guest.total_bytes // 2**20}\n"
         f"name: {guest.name}\nnet0: virtio={_hardware_address(guest)},bridge=vmbr0\nonboot: 1\nostype: l26\n"

@@ -92,3 +92,31 @@ class LogReport:
 
 ENGINE_SOURCE: Key[EngineSource] = Key("engine-source")
 SERVICE_RECORDS: Key[tuple[ServiceRecord, ...]] = Key("service-records")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generated:
+    """What one own small request to a service has given: tokens, and how long the answer took; `tries` until it came."""
+
+    tokens: int
+    seconds: float
+    tries: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceMetrics:
+    """What a service's own metrics say; None for what they do not.
+
+    Attributes:
+        running, waiting: requests.
+        device_tokens, host_tokens: KV-cache pools, of one rank (the least) or of the server, as the engine counts.
+    """
+
+    running: int | None = None
+    waiting: int | None = None
+    device_tokens: int | None = None
+    host_tokens: int | None = None
+
+
+GENERATED: Key[Generated] = Key("generation")
+SERVICE_METRICS: Key[ServiceMetrics] = Key("service-metrics")

@@ -1,6 +1,6 @@
 """Findings: what checks conclude from facts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -11,6 +11,7 @@ from fleetops.model.fleet import Hypervisor, Node, Profile
 from fleetops.model.guest import GUEST
 from fleetops.model.machine import SSH_ANSWER, Memory, PortAnswer
 from fleetops.model.past import Past
+from fleetops.model.record import LaunchRecord
 from fleetops.model.sight import HypervisorSight
 from fleetops.model.thresholds import Thresholds
 
@@ -86,8 +87,10 @@ class Observation:
         hypervisor_facts: read on its hypervisor; None where it has none.
         services: engine instances found on the node by the engine files.
         baseline: how the idle node looks; None where nothing tells.
+        sweeping: a sweep looks, and will again: what one sighting does not prove can wait for the next.
         past: what earlier sweeps remember; nothing outside a sweep.
         thresholds: those that hold for this node; none outside a sweep.
+        last_launch: the last one that fleetops has recorded on this node; None outside a sweep.
     """
 
     node: Node
@@ -97,8 +100,10 @@ class Observation:
     profile: Profile | None = None
     services: tuple[Service, ...] = ()
     baseline: Baseline | None = None
+    sweeping: bool = False
     past: Past = field(default_factory=Past)
     thresholds: Thresholds = field(default_factory=Thresholds)
+    last_launch: LaunchRecord | None = None
 
     @property
     def silence(self) -> Missing | None:
@@ -136,6 +141,16 @@ class Check:
     title: str
     judge: Callable[[Observation], list[Finding]]
     sweeps_only: bool = False
+    latched: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetCheck:
+    """The same over all nodes of one sweep at once: what only shows beside the others."""
+
+    name: str
+    title: str
+    judge: Callable[[Sequence[Observation]], list[Finding]]
     latched: bool = False
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from fleetops.model.thresholds import ThresholdRules
+
 GuestKind = Literal["lxc", "vm"]
 
 
@@ -127,6 +129,7 @@ class Inventory:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
+    thresholds: ThresholdRules = field(default_factory=ThresholdRules)
 
     def host(self, name: str) -> Node | Hypervisor:
         """The host of that name. Raises KeyError."""

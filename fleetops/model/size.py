@@ -1,8 +1,10 @@
 """The answer of `fleetops size`: one launch's host memory on one node, what its engine will say, and what that holds."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 
 from fleetops.model.exit import Exit
+from fleetops.model.fact import Key
 from fleetops.model.kv import HostPool, KvCache
 from fleetops.model.proof import Explanation
 from fleetops.model.sizing import Budget, FlagSize, Verdict
@@ -36,6 +38,40 @@ class EngineWindow:
         if self.above is not None and value <= self.above:
             return False
         return None if self.up_to is None else value <= self.up_to
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """Whether the profile of a node would fit on it, in short.
+
+    Attributes:
+        of: what the answer holds for (profile, source, room, day), as a digest: the same needs no proof anew.
+        verdict: `fits`, `does-not-fit` or `unproven`.
+        says: the arithmetic in a line, or why there is none; next: what to type.
+    """
+
+    of: str
+    verdict: str
+    says: str
+    next: str = ""
+    contradicted: tuple[str, ...] = ()
+
+    @property
+    def as_text(self) -> str:
+        """For the next sweep to remember."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def remembered(cls, text: str) -> "Fit | None":
+        """As an earlier sweep has kept it; None where none has, or in another form."""
+        try:
+            body = json.loads(text)
+            return cls(**{**body, "contradicted": tuple(body["contradicted"])})
+        except (ValueError, TypeError, KeyError):
+            return None
+
+
+FIT: Key[Fit] = Key("fit")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,21 @@ class Threshold:
         return next((value for word, value in self.gpu_models.items() if word in gpu_model), self.value)
 
 
+Numbers = Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdRules:
+    """What an inventory says over the shipped ones: name -> value, for all hosts, by a word of the GPUs' name, by group.
+
+    The narrower says over the wider: a group's over a GPU model's, that over `all`; of two groups the later one.
+    """
+
+    all: Numbers = field(default_factory=dict)
+    gpu_models: Mapping[str, Numbers] = field(default_factory=dict)
+    groups: Mapping[str, Numbers] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
     """Those that hold for one host."""

@@ -62,7 +62,7 @@ _STEP = Field("step", _StepName(), "which step", required=True)
 _OPTIONS = Field("options", cast("Kind[Any]", _Later()), "the step's own options")
 _WHEN = Field(
     "when",
-    ListOf(Choice(tuple(check.name for check in all_checks())), "checks", minimum=1),
+    ListOf(Choice(tuple(check.name for check in all_checks() if not check.sweeps_only)), "checks", minimum=1),
     "run only if one of these checks found something certain",
     default=(),
 )

@@ -92,6 +92,10 @@ class Output:
         text = _ACTED_ON.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
         self._stdout.write(_UNDECODABLE.sub(lambda run: safe(run.group()).replace("\\", "\\\\"), text) + "\n")
 
+    def flush(self) -> None:
+        """Hand on what was shown: whoever reads along must not wait for the end."""
+        self._stdout.flush()
+
     def note(self, text: str) -> None:
         """Say something beside the data, on stderr."""
         self._err.print(safe(text), markup=False, highlight=False, soft_wrap=True)

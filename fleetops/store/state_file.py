@@ -1,5 +1,6 @@
 """The one SQLite file in the state folder, as everything that remembers something in it opens it."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -30,6 +31,35 @@ _MIGRATIONS = (
             at real not null, who text not null, why text not null, nodes text not null
         )""",
     ),
+    (
+        """create table sweeps (
+            number integer primary key autoincrement, at real not null, seconds real not null, hosts integer not null
+        )""",
+        """create table health (
+            host text not null, at real not null, severity text not null, primary key (host, at)
+        ) without rowid""",
+        """create table samples (
+            host text not null, name text not null, at real not null, value real not null,
+            primary key (host, name, at)
+        ) without rowid""",
+        """create table words (
+            host text not null, name text not null, at real not null, text text not null, primary key (host, name)
+        ) without rowid""",
+        """create table findings (
+            host text not null, subject text not null, "check" text not null, severity text not null,
+            evidence text not null, next text not null, first_seen real not null, last_seen real not null,
+            sightings text not null, count integer not null, firm integer not null, cleared_at real,
+            primary key (host, "check", subject)
+        ) without rowid""",
+        """create table acknowledged (
+            host text not null, "check" text not null, at real not null, who text not null, why text not null,
+            primary key (host, "check")
+        ) without rowid""",
+        """create table silences (
+            host text not null, "check" text not null, until real not null, at real not null, who text not null,
+            why text not null, primary key (host, "check")
+        ) without rowid""",
+    ),
 )
 _PATIENCE_S = 10.0
 
@@ -50,6 +80,8 @@ class StateFile:
         hint = "free some disk, or choose another state folder (FLEETOPS_STATE)"
         try:
             with closing(sqlite3.connect(self._path, _PATIENCE_S, isolation_level=None)) as database:
+                # Who reads is not kept waiting, and does not keep a sweep from writing.
+                database.execute("pragma journal_mode = wal")
                 database.execute("begin immediate")
                 self._bring_up(database)
                 self._path.chmod(0o600)
@@ -80,7 +112,7 @@ class StateFile:
         """The file itself, or in memory what this release would make of it."""
         file = None
         try:
-            file = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", _PATIENCE_S, uri=True)
+            file = self._connected()
             return file if _version(file) >= len(_MIGRATIONS) else self._in_memory(file)
         except sqlite3.Error:
             if file:
@@ -88,6 +120,19 @@ class StateFile:
             if self._path.exists() and not whatever_it_is:
                 raise
         return self._in_memory()
+
+    def _connected(self) -> sqlite3.Connection:
+        """To read. In a folder that cannot be written SQLite can make none of what it needs beside the file: nobody writes."""
+        address = f"{self._path.absolute().as_uri()}?mode=ro"
+        file = sqlite3.connect(address, _PATIENCE_S, uri=True)
+        try:
+            _version(file)
+        except sqlite3.OperationalError:
+            file.close()
+            if os.access(self._path.parent, os.W_OK):
+                raise
+            file = sqlite3.connect(f"{address}&immutable=1", _PATIENCE_S, uri=True)
+        return file
 
     def _in_memory(self, file: sqlite3.Connection | None = None) -> sqlite3.Connection:
         """A copy of the file, which is closed, or an empty one; of this release's version."""

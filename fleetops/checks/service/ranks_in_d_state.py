@@ -2,10 +2,13 @@
 
 from fleetops.checks.support.saying import counted, found, lacking, pids
 from fleetops.engines.condition import is_wedged
+from fleetops.model.engine import Service
 from fleetops.model.finding import Check, Finding, Observation, Severity
 from fleetops.model.machine import PROCESSES, Process
+from fleetops.model.past import Remembered
 
 _NAME = "ranks-in-d-state"
+_WORD = "ranks-in-d"
 
 
 def judge(observation: Observation) -> list[Finding]:
@@ -14,13 +17,15 @@ def judge(observation: Observation) -> list[Finding]:
         return unknown
     findings = []
     for service in observation.services:
-        stuck = [rank.process for rank in service.ranks if _is_stuck(rank.process)]
+        wedged = is_wedged(service)
+        stuck = [one for one in _stuck(service) if wedged or not _is_ordinary(one, observation)]
         if not stuck:
             continue
-        wedged = is_wedged(service)
         reason = (
             "the service is dead in part; SIGKILL is queued until the kernel call returns"
             if wedged
+            else "as in the sweep before this one"
+            if observation.sweeping
             else "seen once: normal while it reads from disk or unpins large buffers"
         )
         findings.append(
@@ -34,6 +39,25 @@ def judge(observation: Observation) -> list[Finding]:
             )
         )
     return findings
+
+
+def remember(observation: Observation) -> Remembered:
+    """Who is in D now."""
+    stuck = [_name(process) for service in observation.services for process in _stuck(service)]
+    return Remembered(words={_WORD: " ".join(stuck)})
+
+
+def _stuck(service: Service) -> list[Process]:
+    return [rank.process for rank in service.ranks if _is_stuck(rank.process)]
+
+
+def _is_ordinary(process: Process, observation: Observation) -> bool:
+    """In a sweep a first sighting is: the next one will tell."""
+    return observation.sweeping and _name(process) not in observation.past.words.get(_WORD, "").split()
+
+
+def _name(process: Process) -> str:
+    return f"{process.pid}:{process.start_ticks}"
 
 
 def _is_stuck(process: Process) -> bool:

@@ -1,0 +1,59 @@
+"""What `ack` and `silence` share: which finding is meant, who says so, and where that is kept."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fleetops.cli.world import World
+from fleetops.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from fleetops.model.fleet import Inventory
+    from fleetops.store.sweeps import SweepStore
+
+
+def add_which(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """HOST and CHECK."""
+    how = "?" if optional else None
+    parser.add_argument(
+        "host", metavar="HOST", nargs=how, help="the node or hypervisor, by its inventory name"
+    )
+    parser.add_argument("check", metavar="CHECK", nargs=how, help="the check, as docs/checks.md names it")
+
+
+def must_exist(inventory: "Inventory", host: str, check: str) -> None:
+    """Raises UsageError, with the nearest name, for a host or check that there is not."""
+    from fleetops.checks import all_checks, fleet_checks, hypervisor_checks
+    from fleetops.inventory.problems import did_you_mean
+
+    hosts = [*inventory.nodes, *inventory.hypervisors]
+    if host not in hosts:
+        raise UsageError(f"there is no host {host}", hint=did_you_mean(host, hosts))
+    of_nodes = {one.name for one in all_checks()} | {one.name for one in fleet_checks()}
+    checks = sorted(of_nodes | {one.name for one in hypervisor_checks()})
+    if check not in checks:
+        raise UsageError(f"there is no check {check}", hint=did_you_mean(check, checks))
+
+
+def reason(args: argparse.Namespace, command: str) -> str:
+    """The operator's words. Raises UsageError where there are none."""
+    why: str = (args.why or "").strip()
+    if not why:
+        raise UsageError(
+            "it needs a reason, for whoever reads it later", hint=f'{command} --why "what you know"'
+        )
+    return why
+
+
+def who() -> str:
+    """Whoever runs this, and where."""
+    from fleetops.playbook.lock import Owner
+
+    me = Owner.this_process("")
+    return f"{me.user} on {me.controller}"
+
+
+def memory(world: World, inventory: "Inventory") -> "SweepStore":
+    """What sweeps remember of this inventory's hosts."""
+    from fleetops.store.sweeps import SweepStore
+
+    return SweepStore(world.state(inventory))

@@ -1,0 +1,100 @@
+"""`fleetops sweep`: is the fleet well, and if not, what exactly, and what to type; once, or every so often."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fleetops.cli._options import duration
+from fleetops.cli.world import World
+from fleetops.model.exit import Exit
+
+if TYPE_CHECKING:
+    from fleetops.fleet.sweeping import Sweeper
+    from fleetops.render.output import Output
+
+NAME = "sweep"
+SUMMARY = "check every host of the fleet: what is wrong, since when, and what to type next"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Which hosts, how often, how long."""
+    parser.add_argument(
+        "hosts",
+        nargs="*",
+        metavar="HOSTS",
+        default=["*"],
+        help="nodes and hypervisors: node-174, pve-*, @group; all when left out",
+    )
+    parser.add_argument(
+        "--every",
+        type=duration,
+        metavar="D",
+        help="stay, and sweep every D (5m) over warm connections; with --json, one line a sweep",
+    )
+    parser.add_argument(
+        "--deadline",
+        type=duration,
+        default=60.0,
+        metavar="D",
+        help="how long one sweep may take, whatever its hosts do (default 60s)",
+    )
+
+
+def execute(args: argparse.Namespace, world: World) -> Exit:
+    """One sweep or many, shown and remembered; nothing is changed anywhere."""
+    from fleetops.fleet.sweeping import Sweeper
+    from fleetops.inventory import select_hosts
+    from fleetops.model.fleet import Hypervisor, Node
+    from fleetops.store.cache import cache_folder
+    from fleetops.store.database import Store
+    from fleetops.store.proofs import Proofs
+    from fleetops.store.sweeps import SweepStore
+
+    inventory, output = world.inventory(args), world.output(args)
+    chosen = select_hosts(inventory, args.hosts, of="all")
+    state = world.state(inventory, reads=True)
+    with world.connections(inventory) as connections:
+        sweeper = Sweeper(
+            sessions=connections,
+            inventory=inventory,
+            hosts=[host for host in chosen if isinstance(host, Node | Hypervisor)],
+            memory=SweepStore(state),
+            records=Store(state, output.note),
+            proofs=Proofs(cache_folder(world.environ)),
+            deadline_s=args.deadline,
+            clock=world.clock,
+            tell=output.note,
+        )
+        return _stay(sweeper, args.every, output) if args.every else _once(sweeper, output)
+
+
+def _once(sweeper: "Sweeper", output: "Output") -> Exit:
+    from dataclasses import replace
+
+    from fleetops.fleet.sweeping import exit_code
+    from fleetops.render.sweep import sweep_json, sweep_screen
+    from fleetops.render.waiting import waiting
+
+    with waiting(output) as on_answer:
+        sweep = replace(sweeper, on_answer=on_answer).once()
+    if output.wants_json:
+        output.json(sweep_json(sweep))
+    else:
+        output.lines(sweep_screen(sweep, output.width))
+    return exit_code(sweep)
+
+
+def _stay(sweeper: "Sweeper", every_s: float, output: "Output") -> Exit:
+    """Until somebody ends it. The whole screen where there is news, else a line."""
+    from fleetops.render.sweep import has_news, sweep_json, sweep_line, sweep_news
+
+    first = True
+    for sweep in sweeper.every(every_s):
+        if output.wants_json:
+            output.json(sweep_json(sweep))
+        elif first or has_news(sweep):
+            output.lines(sweep_news(sweep, output.width))
+        else:
+            output.lines(sweep_line(sweep))
+        output.flush()
+        first = False
+    return Exit.FINE
