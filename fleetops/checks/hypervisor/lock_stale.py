@@ -42,7 +42,7 @@ def _stale(host: Machine, name: str, guest: Guest, facts: Facts) -> list[Finding
     seen = f"; seen for {show_duration(host.facts.at - float(since))}" if lock == state.lock and since else ""
     evidence = f"{name}: guest {guest.id} is locked ({state.lock}), and no task runs that would hold it{seen}"
     run = f"pvenode task list --vmid {guest.id}"
-    return [told(_NAME, host, Severity.WARNING, f"stale lock: {state.lock}", evidence, run=run)]
+    return [told(_NAME, host, Severity.WARNING, f"guest {guest.id} lock stale", evidence, run=run)]
 
 
 def remember(sight: HypervisorSight) -> Remembered:

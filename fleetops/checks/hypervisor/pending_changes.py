@@ -32,7 +32,7 @@ def _pending(host: Machine, name: str, guest: Guest, facts: Facts) -> list[Findi
         return []
     evidence = f"{name}: the next start of guest {guest.id} changes {listed(map(_said, changes))}"
     run = f"{TOOLS[guest.kind]} pending {guest.id}"
-    return [told(_NAME, host, Severity.WARNING, "changes pending", evidence, run=run)]
+    return [told(_NAME, host, Severity.WARNING, f"guest {guest.id} changes pending", evidence, run=run)]
 
 
 def _said(change: PendingChange) -> str:

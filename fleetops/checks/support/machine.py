@@ -67,10 +67,10 @@ def gaps(
     """An unknown for each fact that is needed and missing. `on`: read elsewhere; `of`: what it is about."""
     facts = on or machine.facts
     missing = ((key.name.replace("-", " "), facts.get(key)) for key in keys)
-    whose = f" of {of}" if of else ""
+    whose, subject = (f" of {of}", f"{of} ") if of else ("", "")
     where = "" if facts.host == machine.name else f" on {facts.host}"
     return [
-        told(check, machine, Severity.UNKNOWN, f"{name} not known", f"{name}{whose}{where}: {gap}")
+        told(check, machine, Severity.UNKNOWN, f"{subject}{name} not known", f"{name}{whose}{where}: {gap}")
         for name, gap in missing
         if isinstance(gap, Missing)
     ]
