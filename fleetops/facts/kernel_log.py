@@ -1,9 +1,10 @@
 """What a host's kernel has written since its boot, as far as a check may care for it.
 
 The journal has it whole where it keeps the kernel's messages; beside it, and for what came after its last line, the
-kernel's own buffer is read, which wraps, and which a container is mostly denied. Its times are seconds since the boot: they are dated by the kernel's uptime at this moment,
-which the reading shell's own start time tells (in a container /proc/uptime is the container's), not by `dmesg -T`. Both
-drift against a clock that is kept in step, by up to a minute in a week.
+kernel's own buffer is read, which wraps, and which a container is mostly denied. The buffer's times are seconds since
+the boot: they are dated by the kernel's uptime at this moment, which the reading shell's own start time tells (in a
+container /proc/uptime is the container's), not by `dmesg -T`. Both drift against a clock that is kept in step, by up to
+a minute in a week.
 
 Messages of other programs come with another identifier than `kernel:` in the journal and with another facility than 0
 in the buffer: they are not the kernel's word. Forms: samples named in tests/facts/kernel_log, facts/recovery.md B and D.
@@ -22,7 +23,7 @@ from fleetops.model.machine import TICKS_PER_S
 KEPT = 300
 """Of what tells of one event in one line."""
 KEPT_CHATTER = 200
-"""Of what comes in bursts: corrected bus errors, disk errors, the driver's further words."""
+"""Of what comes in bursts: corrected bus errors, disk errors, the driver's further words. That more were there is not said."""
 
 _WANTED = "|".join(  # noqa: FLY002 - one family a line
     (
@@ -48,7 +49,7 @@ keep() {{
     {{ last = $0 }}
     first == "" {{ first = $0 }}
     $0 !~ /{_WANTED}/ || /NVRM:  / {{ next }}
-    /{_CHATTER}/ {{ chatter[chatted++ % {KEPT_CHATTER}] = "line " NR " " substr($0, 1, 1000); next }}
+    /{_CHATTER}/ {{ chatter[chatted++ % {KEPT_CHATTER}] = "burst " NR " " substr($0, 1, 1000); next }}
     {{ kept[count++ % {KEPT}] = "line " NR " " substr($0, 1, 1000) }}
     END {{
       if (source == "journal" && (status || first == "")) exit
@@ -57,7 +58,7 @@ keep() {{
       if (first != "") {{ print "first " first; print "last " last }}
       for (at in kept) print kept[at]
       for (at in chatter) print chatter[at]
-      if (count > {KEPT} || chatted > {KEPT_CHATTER}) print "cut"
+      if (count > {KEPT}) print "cut"
     }}'
 }}
 if command -v journalctl > /dev/null; then
@@ -121,15 +122,18 @@ def _read(
 
     ends = dict(line.split(" ", 1) for line in section if line.startswith(("first ", "last ")))
     first, last = (dated(ends[name]) if name in ends else None for name in ("first", "last"))
-    numbered = [line.split(" ", 2) for line in section if line.startswith("line ")]
-    lines = (dated(raw) for _, _, raw in sorted(numbered, key=lambda words: int(words[1])))
+    numbered = [line.split(" ", 2) for line in section if line.startswith(("line ", "burst "))]
+    numbered.sort(key=lambda words: int(words[1]))
+    cut = "cut" in section
+    if cut:  # what was before the oldest that is kept was there, and is not known
+        first = next((dated(raw) for kind, _, raw in numbered if kind == "line"), None)
     log = KernelLog(
         source=source,
-        lines=tuple(line for line in lines if line.text),
+        lines=tuple(line for line in (dated(raw) for _, _, raw in numbered) if line.text),
         begins_at=first.at if first else None,
         booted_at=booted_at,
         boot_id=boot_id,
-        cut="cut" in section,
+        cut=cut,
     )
     return log, last
 

@@ -25,10 +25,12 @@ class KernelLog:
 
     Attributes:
         source: `journal` (kept whole since the boot) or `ring` (the kernel's own buffer, which wraps).
-        begins_at: of what the log still has, the time of the first line; before it nothing is known.
+        begins_at: of what the log still has, and what of it is kept, the time of the first line; before it nothing is
+            known. None where it has none.
         booted_at: when this kernel started, by that host's own clock; None where that is not told.
         boot_id: of the boot that it is of.
-        cut: more such lines were there than are kept; the newest are.
+        cut: more such lines were there than are kept; the newest are. Of what comes in bursts (bus and disk errors) a
+            share of its own is kept, and not said to be cut.
     """
 
     source: str
@@ -40,8 +42,8 @@ class KernelLog:
 
     @property
     def is_whole(self) -> bool:
-        """It still has all lines since the kernel's start."""
-        if self.begins_at is None or self.booted_at is None:
+        """All lines since the kernel's start are there."""
+        if self.cut or self.begins_at is None or self.booted_at is None:
             return False
         return self.begins_at <= self.booted_at + _FIRST_LINES_S
 

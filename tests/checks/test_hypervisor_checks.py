@@ -118,6 +118,21 @@ def test_every_check_lacks_a_fact_in_some_test():
     assert {name for name, _ in (*NEEDS, *OF_GUESTS)} | by_gap == set(CHECKS)
 
 
+def test_of_one_check_no_two_findings_share_a_subject():
+    """By it a sweep follows each of them."""
+    bad = {"tasks": (), "pending": CHANGES}
+    both = {
+        "node-174": guest_facts(guest=state(lock="backup", status="stopped"), **bad),
+        "node-181": guest_facts(guest=state(181, kind="vm", lock="backup", status="stopped"), **bad),
+    }
+    errors = listing(replace(VM, ha_state="error"), entry(174, ha_state="error"))
+    unread = {name: guest_facts(guest=missing(), pending=missing()) for name in both}
+    for seen in (sight(errors, both), sight(guests=unread)):
+        told = [(one.check, one.subject) for one in judge_hypervisor(seen)]
+        assert len(told) >= 6
+        assert len(set(told)) == len(told)
+
+
 # Silence.
 
 
@@ -215,6 +230,15 @@ def test_another_lock_or_none_starts_anew(lock, kept):
 
 def test_a_guest_that_was_not_read_keeps_what_was_remembered():
     assert "lock-174" not in lock_stale.remember(sight(guests=guests(guest=missing()))).words
+
+
+def test_a_guest_that_is_not_here_is_told_once():
+    gone = missing(Gap.ABSENT, "Configuration file 'nodes/pve-01/lxc/174.conf' does not exist")
+    seen = sight(listing(VM, entry(174, node="pve-02")), guests(guest=gone, tasks=(), pending=gone))
+    (finding,) = judge_hypervisor(seen)
+    assert (finding.check, finding.subject) == ("guest-unexpected", "guest 174 elsewhere")
+    (finding,) = judge_hypervisor(sight(guests=guests(guest=gone, pending=gone)))
+    assert (finding.check, finding.severity) == ("guest-unexpected", UNKNOWN)
 
 
 # High availability.

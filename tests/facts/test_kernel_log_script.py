@@ -53,6 +53,8 @@ def test_the_newest_are_kept_and_the_others_said_to_be_cut(read):
         journalctl=NO_JOURNAL, dmesg=(ring(*(f"NVRM: Xid (PCI:0000:01:00): {n}, x" for n in range(400))), 0)
     )
     assert log.cut
+    assert not log.is_whole
+    assert log.begins_at == log.lines[0].at
     assert [line.text for line in log.lines] == [
         f"NVRM: Xid (PCI:0000:01:00): {n}, x" for n in range(100, 400)
     ]
@@ -64,7 +66,8 @@ def test_a_storm_of_corrected_errors_does_not_push_out_an_oom_kill(read):
     log = read(journalctl=NO_JOURNAL, dmesg=(ring("Out of memory: Killed process 12 (python3) x", *storm), 0))
     assert log.lines[0].text == "Out of memory: Killed process 12 (python3) x"
     assert len(log.lines) == 1 + kernel_log.KEPT_CHATTER
-    assert log.cut
+    assert log.is_whole
+    assert not log.cut
 
 
 def test_the_journal_comes_first(read):

@@ -30,4 +30,4 @@ def judge(observation: Observation) -> list[Finding]:
     return judge_machine(of_node(observation))
 
 
-CHECK = Check(name=NAME, title="its clock is right", judge=judge, sweeps_only=True)
+CHECK = Check(name=NAME, title="the host's clock is right", judge=judge, sweeps_only=True)

@@ -36,4 +36,4 @@ def judge(observation: Observation) -> list[Finding]:
     return judge_machine(of_node(observation))
 
 
-CHECK = Check(name=NAME, title="its disks have room", judge=judge, sweeps_only=True)
+CHECK = Check(name=NAME, title="the host's disks have room", judge=judge, sweeps_only=True)

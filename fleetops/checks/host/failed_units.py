@@ -1,8 +1,7 @@
 """Units of systemd that have failed, the driver's persistence daemon or a file system's mount among them."""
 
-from fleetops.checks.support.machine import Machine, gaps, of_node, told
+from fleetops.checks.support.machine import Machine, gaps, has_none, of_node, told
 from fleetops.checks.support.saying import counted, listed
-from fleetops.model.fact import Gap, Missing
 from fleetops.model.finding import Check, Finding, Observation, Severity
 from fleetops.model.machine import FAILED_UNITS
 
@@ -11,8 +10,7 @@ NAME = "failed-units"
 
 def judge_machine(machine: Machine) -> list[Finding]:
     """Nothing to say of a host that runs without systemd; one that was not asked is unknown like any other."""
-    reading = machine.facts.readings.get(FAILED_UNITS.name)
-    if isinstance(reading, Missing) and reading.gap is Gap.ABSENT:
+    if has_none(machine.facts, FAILED_UNITS):
         return []
     if unknown := gaps(NAME, machine, FAILED_UNITS):
         return unknown

@@ -73,4 +73,4 @@ def remember(observation: Observation) -> Remembered:
     return log_read(kernel_facts(observation))
 
 
-CHECK = Check(name=_NAME, title="no task hangs", judge=judge, sweeps_only=True, latched=True)
+CHECK = Check(name=_NAME, title="no task hangs in the kernel", judge=judge, sweeps_only=True, latched=True)

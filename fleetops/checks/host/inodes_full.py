@@ -28,4 +28,4 @@ def judge(observation: Observation) -> list[Finding]:
     return judge_machine(of_node(observation))
 
 
-CHECK = Check(name=NAME, title="its disks have inodes", judge=judge, sweeps_only=True)
+CHECK = Check(name=NAME, title="the host's disks have inodes", judge=judge, sweeps_only=True)

@@ -31,5 +31,9 @@ def judge(observation: Observation) -> list[Finding]:
 
 
 CHECK = Check(
-    name=NAME, title="it has not rebooted since the last sweep", judge=judge, sweeps_only=True, latched=True
+    name=NAME,
+    title="the host has not rebooted since the last sweep",
+    judge=judge,
+    sweeps_only=True,
+    latched=True,
 )

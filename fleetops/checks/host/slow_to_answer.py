@@ -34,4 +34,4 @@ def judge(observation: Observation) -> list[Finding]:
     return judge_machine(of_node(observation))
 
 
-CHECK = Check(name=NAME, title="it answers promptly", judge=judge, sweeps_only=True)
+CHECK = Check(name=NAME, title="the host answers promptly", judge=judge, sweeps_only=True)

@@ -11,4 +11,4 @@ def judge(sight: HypervisorSight) -> list[Finding]:
     return judge_machine(of_sight(sight))
 
 
-CHECK = HypervisorCheck(name=NAME, title="its clock is right", judge=judge)
+CHECK = HypervisorCheck(name=NAME, title="the host's clock is right", judge=judge)

@@ -29,18 +29,18 @@ def judge(sight: HypervisorSight) -> list[Finding]:
 
 def _elsewhere(host: Machine, name: str, guest: Guest, entry: GuestEntry | None, here: str) -> list[Finding]:
     if entry is None:
-        subject, why = "guest gone", f"the cluster has no guest {guest.id}"
+        subject, why = "gone", f"the cluster has no guest {guest.id}"
     elif entry.kind != guest.kind:
-        subject, why = "guest of another kind", f"guest {guest.id} is of kind {entry.kind}, not {guest.kind}"
+        subject, why = "another kind", f"guest {guest.id} is of kind {entry.kind}, not {guest.kind}"
     elif entry.node not in {"", here}:
         subject, why = (
-            "guest elsewhere",
+            "elsewhere",
             f"guest {guest.id} is on {entry.node}, the inventory says {host.name}",
         )
     else:
         return []
     run = "pvesh get /cluster/resources --type vm"
-    return [told(_NAME, host, Severity.CRITICAL, subject, f"{name}: {why}", run=run)]
+    return [told(_NAME, host, Severity.CRITICAL, f"guest {guest.id} {subject}", f"{name}: {why}", run=run)]
 
 
 def _not_running(host: Machine, name: str, guest: Guest, facts: Facts) -> list[Finding]:
@@ -52,7 +52,7 @@ def _not_running(host: Machine, name: str, guest: Guest, facts: Facts) -> list[F
     starts = ", although it is set to start with the host" if state.config.get("onboot") == "1" else ""
     evidence = f"{name}: guest {guest.id} is {state.status}{starts}"
     run = f"{TOOLS[guest.kind]} status {guest.id} --verbose"
-    return [told(_NAME, host, Severity.CRITICAL, f"guest {state.status}", evidence, run=run)]
+    return [told(_NAME, host, Severity.CRITICAL, f"guest {guest.id} {state.status}", evidence, run=run)]
 
 
-CHECK = HypervisorCheck(name=_NAME, title="its guests are as the inventory says", judge=judge)
+CHECK = HypervisorCheck(name=_NAME, title="guests are as the inventory says", judge=judge)

@@ -30,7 +30,7 @@ def judge(sight: HypervisorSight) -> list[Finding]:
             _NAME,
             host,
             Severity.CRITICAL,
-            f"HA {one.ha_state}",
+            f"guest {one.id} HA {one.ha_state}",
             f"guest {called(sight, one.id)} is in HA state {one.ha_state}: {_BAD[one.ha_state]}",
             run="ha-manager status",
         )

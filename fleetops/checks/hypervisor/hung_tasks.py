@@ -46,4 +46,4 @@ def remember(sight: HypervisorSight) -> Remembered:
     return log_read(sight.facts)
 
 
-CHECK = HypervisorCheck(name=_NAME, title="no task hangs", judge=judge, latched=True)
+CHECK = HypervisorCheck(name=_NAME, title="no task hangs in the kernel", judge=judge, latched=True)

@@ -4,7 +4,7 @@ Proxmox refuses to start, stop or back up the guest until a person has removed i
 """
 
 from fleetops.checks.support.guests import nodes_guests
-from fleetops.checks.support.machine import Machine, gaps, of_sight, told
+from fleetops.checks.support.machine import Machine, gaps, has_none, of_sight, told
 from fleetops.model.duration import show_duration
 from fleetops.model.fact import Facts
 from fleetops.model.finding import Finding, HypervisorCheck, Severity
@@ -27,6 +27,8 @@ def judge(sight: HypervisorSight) -> list[Finding]:
 
 
 def _stale(host: Machine, name: str, guest: Guest, facts: Facts) -> list[Finding]:
+    if has_none(facts, GUEST):  # it is not here, which another check tells
+        return []
     if unknown := gaps(_NAME, host, GUEST, on=facts, of=name):
         return unknown
     state = facts.value(GUEST)
@@ -40,7 +42,7 @@ def _stale(host: Machine, name: str, guest: Guest, facts: Facts) -> list[Finding
     seen = f"; seen for {show_duration(host.facts.at - float(since))}" if lock == state.lock and since else ""
     evidence = f"{name}: guest {guest.id} is locked ({state.lock}), and no task runs that would hold it{seen}"
     run = f"pvenode task list --vmid {guest.id}"
-    return [told(_NAME, host, Severity.WARNING, f"stale lock: {state.lock}", evidence, run=run)]
+    return [told(_NAME, host, Severity.WARNING, f"guest {guest.id} lock stale", evidence, run=run)]
 
 
 def remember(sight: HypervisorSight) -> Remembered:

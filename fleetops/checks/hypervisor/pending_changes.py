@@ -1,7 +1,7 @@
 """Changes of a guest's configuration that wait for its next start: a recovery that power-cycles it would apply them."""
 
 from fleetops.checks.support.guests import TOOLS, nodes_guests
-from fleetops.checks.support.machine import Machine, gaps, of_sight, told
+from fleetops.checks.support.machine import Machine, gaps, has_none, of_sight, told
 from fleetops.checks.support.saying import listed
 from fleetops.model.fact import Facts
 from fleetops.model.finding import Finding, HypervisorCheck, Severity
@@ -23,6 +23,8 @@ def judge(sight: HypervisorSight) -> list[Finding]:
 
 
 def _pending(host: Machine, name: str, guest: Guest, facts: Facts) -> list[Finding]:
+    if has_none(facts, PENDING):  # it is not here, which another check tells
+        return []
     if unknown := gaps(_NAME, host, PENDING, on=facts, of=name):
         return unknown
     changes = facts.value(PENDING)
@@ -30,7 +32,7 @@ def _pending(host: Machine, name: str, guest: Guest, facts: Facts) -> list[Findi
         return []
     evidence = f"{name}: the next start of guest {guest.id} changes {listed(map(_said, changes))}"
     run = f"{TOOLS[guest.kind]} pending {guest.id}"
-    return [told(_NAME, host, Severity.WARNING, "changes pending", evidence, run=run)]
+    return [told(_NAME, host, Severity.WARNING, f"guest {guest.id} changes pending", evidence, run=run)]
 
 
 def _said(change: PendingChange) -> str:

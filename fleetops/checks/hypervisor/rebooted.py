@@ -12,5 +12,5 @@ def judge(sight: HypervisorSight) -> list[Finding]:
 
 
 CHECK = HypervisorCheck(
-    name=NAME, title="it has not rebooted since the last sweep", judge=judge, latched=True
+    name=NAME, title="the host has not rebooted since the last sweep", judge=judge, latched=True
 )

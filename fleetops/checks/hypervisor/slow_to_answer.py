@@ -11,4 +11,4 @@ def judge(sight: HypervisorSight) -> list[Finding]:
     return judge_machine(of_sight(sight))
 
 
-CHECK = HypervisorCheck(name=NAME, title="it answers promptly", judge=judge)
+CHECK = HypervisorCheck(name=NAME, title="the host answers promptly", judge=judge)

@@ -84,11 +84,10 @@ def _drift_s(log: KernelLog, now: float) -> float:
 
 def _lost(log: KernelLog, start: float, now: float, *, seen_before: bool) -> str:
     if log.begins_at is None:
-        return "the kernel's log is empty: somebody has cleared it"
-    if log.cut and log.lines and log.lines[0].at > start:
-        return f"more lines than are kept; the oldest of them is {show_duration(now - log.lines[0].at)} old"
+        return "it is empty: somebody has cleared it"
     if seen_before and not log.is_whole and log.begins_at > start:
-        return f"the kernel's log begins {show_duration(now - log.begins_at)} ago: what was before is lost"
+        how = "is cut, what is kept of it" if log.cut else "has wrapped, what it has"
+        return f"it {how} begins {show_duration(now - log.begins_at)} ago"
     return ""
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from fleetops.model.fact import Facts, Key, Missing
+from fleetops.model.fact import Facts, Gap, Key, Missing
 from fleetops.model.finding import Finding, Observation, Severity
 from fleetops.model.past import Past
 from fleetops.model.sight import HypervisorSight
@@ -55,16 +55,22 @@ def told(
     )
 
 
+def has_none(facts: Facts, key: Key[Any]) -> bool:
+    """The host was asked and said that it has no such thing; not to have been asked is not the same."""
+    reading = facts.readings.get(key.name)
+    return isinstance(reading, Missing) and reading.gap is Gap.ABSENT
+
+
 def gaps(
     check: str, machine: Machine, *keys: Key[Any], on: Facts | None = None, of: str = ""
 ) -> list[Finding]:
     """An unknown for each fact that is needed and missing. `on`: read elsewhere; `of`: what it is about."""
     facts = on or machine.facts
     missing = ((key.name.replace("-", " "), facts.get(key)) for key in keys)
-    whose = f" of {of}" if of else ""
+    whose, subject = (f" of {of}", f"{of} ") if of else ("", "")
     where = "" if facts.host == machine.name else f" on {facts.host}"
     return [
-        told(check, machine, Severity.UNKNOWN, f"{name} not known", f"{name}{whose}{where}: {gap}")
+        told(check, machine, Severity.UNKNOWN, f"{subject}{name} not known", f"{name}{whose}{where}: {gap}")
         for name, gap in missing
         if isinstance(gap, Missing)
     ]
