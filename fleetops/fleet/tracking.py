@@ -72,7 +72,8 @@ def _seen(
             sightings=_add(before.sightings, Sighting.SEEN),
         )
     often = now.told[-rules.of :].count(Sighting.SEEN) >= rules.firm
-    firm = now.firm or finding.check in latched or often
+    latches = finding.check in latched and finding.severity is not Severity.UNKNOWN
+    firm = now.firm or latches or often
     return replace(now, firm=firm)
 
 

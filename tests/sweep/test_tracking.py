@@ -50,6 +50,11 @@ def test_a_latched_one_is_firm_at_once():
     assert sweeps([finding(XID)], latched=[XID])[XID].firm
 
 
+def test_not_knowing_is_not_latched():
+    unknown = finding(XID, severity=Severity.UNKNOWN, subject="kernel log not known")
+    assert not sweeps([unknown], latched=[XID])[XID].firm
+
+
 def test_a_firm_one_is_clear_after_two_sweeps_without_it_and_one_that_was_never_firm_after_one():
     assert sweeps(THERE, THERE, NOT)[MEMORY].cleared_at is None
     assert sweeps(THERE, THERE, NOT, NOT)[MEMORY].cleared_at == 180
