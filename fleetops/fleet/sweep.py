@@ -2,30 +2,26 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from fleetops.checks import judge, judge_fleet, judge_hypervisor, remember, remember_hypervisor
+from fleetops.checks import judge_fleet
 from fleetops.fleet.fitting import fit
-from fleetops.fleet.observe import find_services, observation_of
-from fleetops.fleet.probe import Memory, remember_identity
+from fleetops.fleet.observe import find_services
+from fleetops.fleet.probe import Memory
 from fleetops.fleet.read import Sessions, read_groups
 from fleetops.fleet.service_answers import answers
-from fleetops.fleet.sweep_facts import of_guests, of_hypervisor, of_node
-from fleetops.inventory.patterns import members
-from fleetops.inventory.thresholds import thresholds_for
+from fleetops.fleet.sweep_facts import of_guests, of_hypervisor, of_node, own_facts
+from fleetops.fleet.sweep_judging import Read, guests_of, judged_hypervisor, judged_node, seen_node
 from fleetops.model.errors import Silence, Unreachable
 from fleetops.model.fact import Facts, Gap, Missing
-from fleetops.model.finding import Finding, Observation
+from fleetops.model.finding import Observation
 from fleetops.model.fleet import Host, Hypervisor, Inventory, Node
-from fleetops.model.gpu import GPUS
 from fleetops.model.machine import ANSWERED, Answered
 from fleetops.model.past import Past
-from fleetops.model.sight import HypervisorSight
 from fleetops.model.size import FIT, Fit
 from fleetops.model.sweep import HostSweep
-from fleetops.model.thresholds import Thresholds
 from fleetops.ssh.fanout import Result, fan_out
 from fleetops.store.proofs import Proofs
 
@@ -55,15 +51,6 @@ class Busy:
         finally:
             with self._lock:
                 self._names.discard(host.name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Read:
-    """What one host has told: its own facts, and those about each guest on it."""
-
-    own: Facts
-    guests: Mapping[str, Facts] = field(default_factory=dict)
-    seconds: float = 0.0
 
 
 def sweep_hosts(
@@ -98,7 +85,7 @@ def sweep_hosts(
         read[result.item.name] = result.value or _silent(result, began, deadline_s)
         on_answer(set(asked) - set(read))
     seen = {
-        host.name: _seen(host, inventory, read, pasts.get(host.name, Past()), records)
+        host.name: seen_node(host, inventory, read, pasts.get(host.name, Past()), records)
         for host in hosts
         if isinstance(host, Node)
     }
@@ -106,9 +93,9 @@ def sweep_hosts(
     seen = _with_fits(seen, lambda one: fit(sessions, inventory, one, records=records, proofs=proofs), left_s)
     beside = judge_fleet(seen.values())
     return tuple(
-        _judged_node(seen[host.name], read[host.name], beside)
+        judged_node(seen[host.name], read[host.name], inventory, beside)
         if isinstance(host, Node)
-        else _judged_hypervisor(host, inventory, read[host.name], pasts.get(host.name, Past()))
+        else judged_hypervisor(host, inventory, read[host.name], pasts.get(host.name, Past()))
         for host in hosts
     )
 
@@ -133,19 +120,17 @@ def _hypervisors(inventory: Inventory, hosts: Sequence[Host]) -> Iterator[Hyperv
             yield inventory.hypervisors[host.hypervisor]
 
 
-def _guests_of(inventory: Inventory, hypervisor: Host) -> list[Node]:
-    return [node for node in inventory.nodes.values() if node.hypervisor == hypervisor.name]
-
-
 def _read(sessions: Sessions, inventory: Inventory, host: Host, clock: Callable[[], float]) -> Read:
     began = time.monotonic()
     if isinstance(host, Node):
-        own = read_groups(sessions, host, {_OWN: of_node(host)}, clock)[_OWN]
+        reads = [*own_facts(inventory, host), *of_node(host)]
+        own = read_groups(sessions, host, {_OWN: reads}, clock)[_OWN]
         seconds = time.monotonic() - began
         own = _with(own, {**answers(sessions, _as_seen(inventory, host, own)), **_answered(own, seconds)})
         return Read(own=own, seconds=seconds)
-    nodes = _guests_of(inventory, host)
-    found = read_groups(sessions, host, {_OWN: of_hypervisor(nodes), **of_guests(nodes)}, clock)
+    nodes = guests_of(inventory, host)
+    reads = [*own_facts(inventory, host), *of_hypervisor(nodes)]
+    found = read_groups(sessions, host, {_OWN: reads, **of_guests(nodes)}, clock)
     seconds = time.monotonic() - began
     own = found.pop(_OWN)
     return Read(own=_with(own, _answered(own, seconds)), guests=found, seconds=seconds)
@@ -173,77 +158,3 @@ def _silent(result: Result[Node | Hypervisor, Read], at: float, deadline_s: floa
     gap = Missing(Gap.UNREACHABLE, why, error.hint if error else "", getattr(error, "reason", None) or "")
     facts = Facts(result.item.name, at, {"identity": gap})
     return Read(own=facts, seconds=result.duration_s)
-
-
-def _judged_hypervisor(host: Hypervisor, inventory: Inventory, found: Read, past: Past) -> HostSweep:
-    sight = HypervisorSight(
-        hypervisor=host,
-        facts=found.own,
-        guests=found.guests,
-        nodes={node.name: node for node in _guests_of(inventory, host)},
-        past=past,
-        thresholds=_thresholds(inventory, host.name, found.own),
-    )
-    return HostSweep(
-        name=host.name,
-        kind="hypervisor",
-        at=found.own.at,
-        seconds=found.seconds,
-        findings=judge_hypervisor(sight),
-        remembered=remember_hypervisor(sight),
-        gaps=_gaps(found.own),
-    )
-
-
-def _seen(
-    node: Node, inventory: Inventory, read: Mapping[str, Read], past: Past, records: Memory
-) -> Observation:
-    """All that is known of a node, put together."""
-    own, beside = read[node.name], read.get(node.hypervisor)
-    observation = observation_of(
-        inventory,
-        replace(node, machine_id=node.machine_id or records.machine_id(node.name)),
-        own.own,
-        _of_guest(beside, node) if beside else None,
-        baseline=records.baseline(node.name),
-        peers=records.baselines(),
-    )
-    remember_identity(records, observation)
-    return replace(
-        observation,
-        sweeping=True,
-        past=past,
-        thresholds=_thresholds(inventory, node.name, own.own),
-        last_launch=records.last_launch(node.name),
-    )
-
-
-def _judged_node(observation: Observation, own: Read, beside: Iterable[Finding]) -> HostSweep:
-    name = observation.node.name
-    return HostSweep(
-        name=name,
-        kind="node",
-        at=own.own.at,
-        seconds=own.seconds,
-        findings=(*judge(observation), *(finding for finding in beside if finding.host == name)),
-        remembered=remember(observation),
-        gaps=_gaps(observation.node_facts),
-    )
-
-
-def _of_guest(beside: Read, node: Node) -> Facts:
-    """What the hypervisor says of this node: its own facts and those about the guest; silent as a whole where it is."""
-    about = beside.guests.get(node.name)
-    readings = {**beside.own.readings, **(about.readings if about else {})}
-    return replace(beside.own, readings=readings)
-
-
-def _thresholds(inventory: Inventory, name: str, facts: Facts) -> Thresholds:
-    gpus = facts.value(GPUS)
-    rules = inventory.thresholds
-    groups = [group for group in rules.groups if name in members(inventory, group)]
-    return thresholds_for(gpus.model if gpus else "", rules, groups)
-
-
-def _gaps(facts: Facts) -> dict[str, str]:
-    return {name: str(one) for name, one in facts.readings.items() if isinstance(one, Missing)}

@@ -20,12 +20,15 @@ from fleetops.facts import (
     kernel_log,
     memory,
     nvlink,
+    own,
     pending,
     tasks,
 )
 from fleetops.fleet.observe import node_facts
+from fleetops.inventory.patterns import select_names
 from fleetops.model.fact import Fact
-from fleetops.model.fleet import Guest, Node
+from fleetops.model.fleet import Guest, Host, Inventory, Node
+from fleetops.model.own_check import OwnCheck
 
 Reads = list[Fact[Any]]
 _OF_A_MACHINE: Reads = [clock.FACT, disks.FACT, failed_units.FACT]
@@ -33,12 +36,28 @@ _OF_A_KERNEL: Reads = [kernel_log.FACT, gpu_pci.FACT]
 _OF_A_DRIVER: Reads = [host_holders.FACT, device_services.FACT, gpus.FACT]
 
 
+def own_checks(inventory: Inventory, host: Host) -> list[OwnCheck]:
+    """The operator's own checks that are for this host; one without patterns is for all nodes."""
+    names = (*inventory.nodes, *inventory.hypervisors)
+    return [
+        check
+        for check in inventory.checks.values()
+        if host.name
+        in (select_names(check.hosts, names, inventory.groups) if check.hosts else inventory.nodes)
+    ]
+
+
+def own_facts(inventory: Inventory, host: Host) -> Reads:
+    """What these read."""
+    return [own.fact(check) for check in own_checks(inventory, host)]
+
+
 def of_node(node: Node) -> Reads:
     """On the node itself. A container's kernel log and PCI bus are its host's."""
     is_container = node.guest is not None and node.guest.kind == "lxc"
-    own = [] if is_container and node.hypervisor else _OF_A_KERNEL
+    kernels = [] if is_container and node.hypervisor else _OF_A_KERNEL
     # nvidia-smi comes last: it is what may hang.
-    return [*_OF_A_MACHINE, *own, *node_facts(node), nvlink.FACT]
+    return [*_OF_A_MACHINE, *kernels, *node_facts(node), nvlink.FACT]
 
 
 def of_hypervisor(nodes: Iterable[Node]) -> Reads:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fleetops.inventory import definitions as keys
+from fleetops.inventory import sweep_definitions as sweep_keys
 from fleetops.inventory.crosscheck import Readings
 from fleetops.inventory.flags import FlagReading, flag_name
 from fleetops.inventory.record import Field, Reading
@@ -19,12 +20,11 @@ from fleetops.model.fleet import (
     Profile,
     Settings,
 )
+from fleetops.model.own_check import Line, OwnCheck, ReadAs
 from fleetops.model.thresholds import ThresholdRules
 
 
-def build_inventory(
-    path: Path, folder: Path, readings: Readings, settings: Reading | None, thresholds: Reading | None
-) -> Inventory:
+def build_inventory(path: Path, folder: Path, readings: Readings, fleet: Reading) -> Inventory:
     """The inventory; only for readings in which no problem was found. Relative settings start at `folder`."""
     return Inventory(
         path=path,
@@ -34,8 +34,36 @@ def build_inventory(
         },
         groups=dict(readings.groups),
         profiles={name: build_profile(name, reading) for name, reading in readings.profiles.items()},
-        settings=build_settings(settings, folder),
-        thresholds=build_thresholds(thresholds),
+        settings=build_settings(fleet.get(keys.SETTINGS_FIELD), folder),
+        thresholds=build_thresholds(fleet.get(sweep_keys.THRESHOLDS_FIELD)),
+        checks=build_checks(fleet.table(sweep_keys.CHECKS)),
+    )
+
+
+def build_checks(checks: Mapping[str, Reading]) -> dict[str, OwnCheck]:
+    """The operator's own checks."""
+    return {
+        name: OwnCheck(
+            name=name,
+            command=one.need(sweep_keys.CHECK_COMMAND),
+            hosts=one.get(sweep_keys.CHECK_HOSTS) or (),
+            root=one.need(sweep_keys.CHECK_ROOT),
+            deadline_s=one.need(sweep_keys.CHECK_DEADLINE),
+            read=cast("ReadAs", one.need(sweep_keys.CHECK_READ)),
+            pattern=one.get(sweep_keys.CHECK_PATTERN) or "",
+            warning=_line(one.get(sweep_keys.CHECK_WARNING)),
+            critical=_line(one.get(sweep_keys.CHECK_CRITICAL)),
+            severity=cast("Any", one.need(sweep_keys.CHECK_SEVERITY)),
+            says=one.get(sweep_keys.CHECK_SAYS) or "",
+            next=one.get(sweep_keys.CHECK_NEXT) or "",
+        )
+        for name, one in checks.items()
+    }
+
+
+def _line(reading: Reading | None) -> Line:
+    return (
+        Line(above=reading.get(sweep_keys.ABOVE), below=reading.get(sweep_keys.BELOW)) if reading else Line()
     )
 
 
@@ -43,11 +71,11 @@ def build_thresholds(reading: Reading | None) -> ThresholdRules:
     """What the inventory says over the shipped ones."""
     if reading is None:
         return ThresholdRules()
-    of_all = reading.get(keys.FOR_ALL)
+    of_all = reading.get(sweep_keys.FOR_ALL)
     return ThresholdRules(
         all=dict(of_all.values) if of_all else {},
-        gpu_models={word: dict(one.values) for word, one in reading.table(keys.BY_GPU).items()},
-        groups={name: dict(one.values) for name, one in reading.table(keys.BY_GROUP).items()},
+        gpu_models={word: dict(one.values) for word, one in reading.table(sweep_keys.BY_GPU).items()},
+        groups={name: dict(one.values) for name, one in reading.table(sweep_keys.BY_GROUP).items()},
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fleetops.inventory import definitions as keys
+from fleetops.inventory import sweep_definitions as sweep_keys
 from fleetops.inventory.document import Listing, Scalar
 from fleetops.inventory.flags import FlagReading, flag_name, flag_problems
 from fleetops.inventory.patterns import GroupsTooDeep, PatternError, match_term, nearest_hosts, select_names
@@ -59,13 +60,40 @@ def cross_check(readings: Readings, problems: Problems) -> None:
 
 def thresholds_check(thresholds: Reading | None, readings: Readings, problems: Problems) -> None:
     """The groups that they are for must be there."""
-    for name, numbers in (thresholds.table(keys.BY_GROUP) if thresholds else {}).items():
+    for name, numbers in (thresholds.table(sweep_keys.BY_GROUP) if thresholds else {}).items():
         if name not in readings.group_entries:
             entry = numbers.entry
             problems.add(
                 entry.key_mark,
                 f"{entry.path}: there is no group `{name}`",
                 hint=did_you_mean(name, readings.group_entries),
+            )
+
+
+def own_checks_check(checks: Mapping[str, Reading], readings: Readings, problems: Problems) -> None:
+    """A number needs a line, a text a pattern; what is said of the other kind would count for nothing."""
+    names = (*readings.node_names, *readings.hypervisor_names)
+    for one in checks.values():
+        read = one.get(sweep_keys.CHECK_READ)
+        lines = [field for field in (sweep_keys.CHECK_WARNING, sweep_keys.CHECK_CRITICAL) if one.has(field)]
+        if read == "number" and not lines:
+            problems.add(one.entry.key_mark, f"{one.entry.path}: a number needs `warning` or `critical`")
+        for field in lines if read != "number" else []:
+            problems.add(one.mark(field), f"{one.path(field)}: is for `read: number`")
+        if read == "text" and not one.has(sweep_keys.CHECK_PATTERN):
+            problems.add(one.entry.key_mark, f"{one.entry.path}: a text needs a `pattern`")
+        if read == "status" and one.has(sweep_keys.CHECK_PATTERN):
+            problems.add(
+                one.mark(sweep_keys.CHECK_PATTERN), f"{one.path(sweep_keys.CHECK_PATTERN)}: a status has none"
+            )
+        hosts = one.get(sweep_keys.CHECK_HOSTS)
+        try:
+            select_names(hosts or (), names, readings.groups)
+        except PatternError as error:
+            problems.add(
+                one.mark(sweep_keys.CHECK_HOSTS),
+                f"{one.path(sweep_keys.CHECK_HOSTS)}: {error}",
+                hint=error.hint,
             )
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from fleetops.inventory import definitions as keys
+from fleetops.inventory import sweep_definitions as sweep_keys
 from fleetops.inventory.build import build_inventory
-from fleetops.inventory.crosscheck import Readings, cross_check, thresholds_check
+from fleetops.inventory.crosscheck import Readings, cross_check, own_checks_check, thresholds_check
 from fleetops.inventory.document import Entry, Mapping, read_document
 from fleetops.inventory.find import FLEET_FILE, PROFILES_FILE, told_as_usage
 from fleetops.inventory.problems import DocumentInvalid, Problems, did_you_mean
@@ -46,13 +47,13 @@ def load_with_readings(path: Path) -> Loaded:
     fleet = _read(fleet_file, keys.FLEET_FILE, problems)
     profiles = _read(profiles_file, keys.PROFILES_FILE, problems) if profiles_file else None
     readings = _gather(fleet, profiles, problems)
-    settings = fleet.get(keys.SETTINGS_FIELD) if fleet else None
-    thresholds = fleet.get(keys.THRESHOLDS_FIELD) if fleet else None
     if fleet is not None:
         cross_check(readings, problems)
-        thresholds_check(thresholds, readings, problems)
+        thresholds_check(fleet.get(sweep_keys.THRESHOLDS_FIELD), readings, problems)
+        own_checks_check(fleet.table(sweep_keys.CHECKS), readings, problems)
     problems.raise_if_any("the inventory", InventoryInvalid)
-    inventory = build_inventory(path, fleet_file.parent, readings, settings, thresholds)
+    assert fleet is not None  # noqa: S101 - without one there is a problem
+    inventory = build_inventory(path, fleet_file.parent, readings, fleet)
     return Loaded(inventory, readings, (fleet_file, profiles_file) if profiles_file else (fleet_file,))
 
 

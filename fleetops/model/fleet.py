@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from fleetops.model.own_check import OwnCheck
 from fleetops.model.thresholds import ThresholdRules
 
 GuestKind = Literal["lxc", "vm"]
@@ -130,6 +131,7 @@ class Inventory:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
     thresholds: ThresholdRules = field(default_factory=ThresholdRules)
+    checks: Mapping[str, OwnCheck] = field(default_factory=dict)
 
     def host(self, name: str) -> Node | Hypervisor:
         """The host of that name. Raises KeyError."""
