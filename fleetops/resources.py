@@ -1,4 +1,4 @@
-"""Where the files that travel with the package lie: the shipped playbooks and the example inventory."""
+"""Where the files that travel with the package lie: the shipped playbooks, the example inventory, what monitors."""
 
 from pathlib import Path
 from typing import Literal
@@ -6,13 +6,15 @@ from typing import Literal
 from fleetops.model.errors import FleetopsError
 
 _PACKAGE = Path(__file__).resolve().parent
+# In a checkout; what is not named lies at the top level.
+_ELSEWHERE = {"monitoring": "docs/monitoring"}
 
 
-def resource_folder(name: Literal["playbooks", "inventory"]) -> Path:
+def resource_folder(name: Literal["playbooks", "inventory", "monitoring"]) -> Path:
     """The packaged folder `name`.
 
-    An installed wheel carries it as `fleetops/_data/NAME`; a checkout has it at the top level, where
-    an operator looks for it (pyproject.toml's force-include puts the one into the other).
+    An installed wheel carries it as `fleetops/_data/NAME`; a checkout has it at the top level or in
+    docs/, where an operator looks for it (pyproject.toml's force-include puts the one into the other).
 
     Raises:
         FleetopsError: the installation lacks it.
@@ -21,8 +23,9 @@ def resource_folder(name: Literal["playbooks", "inventory"]) -> Path:
     if packed.is_dir():
         return packed
     checkout = _PACKAGE.parent
-    if (checkout / "pyproject.toml").is_file() and (checkout / name).is_dir():
-        return checkout / name
+    found = checkout / _ELSEWHERE.get(name, name)
+    if (checkout / "pyproject.toml").is_file() and found.is_dir():
+        return found
     raise FleetopsError(
         f"this installation of fleetops lacks its {name} (looked in {packed})", hint="install it again"
     )

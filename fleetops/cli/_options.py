@@ -1,6 +1,11 @@
 """The options that every command has, for a command's own subcommands."""
 
 import argparse
+import re
+
+_ADDRESS = r"(?:\[([0-9a-fA-F:.]+)\]|([a-zA-Z0-9_.-]*)):([0-9]{1,5})"
+_LAST_PORT = 65_535
+_LOOPBACK = "127.0.0.1"
 
 
 def add_shared_options(command: argparse.ArgumentParser) -> None:
@@ -31,3 +36,16 @@ def duration(text: str) -> float:
     if seconds <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} leaves no time")
     return seconds
+
+
+def address(text: str) -> tuple[str, int]:
+    """Where to listen: `127.0.0.1:9874`, `[::]:9874`, `name:9874`; `:9874` is this machine alone."""
+    found = re.fullmatch(_ADDRESS, text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no address like `:9874`, `127.0.0.1:9874` or `[::]:9874`"
+        )
+    v6, host, port = found.groups()
+    if int(port) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no address: {port} is no port")
+    return (v6 or host or _LOOPBACK, int(port))

@@ -1,13 +1,16 @@
 """`fleetops sweep`: is the fleet well, and if not, what exactly, and what to type; once, or every so often."""
 
 import argparse
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from fleetops.cli._options import duration
+from fleetops.cli._options import address, duration
 from fleetops.cli.world import World
-from fleetops.model.exit import Exit
+from fleetops.model.errors import UsageError
+from fleetops.model.exit import Exit, worst
 
 if TYPE_CHECKING:
+    from fleetops.cli._publishing import Publish
     from fleetops.fleet.sweeping import Sweeper
     from fleetops.render.output import Output
 
@@ -37,6 +40,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="D",
         help="how long one sweep may take, whatever its hosts do (default 60s)",
     )
+    parser.add_argument(
+        "--textfile",
+        metavar="FILE",
+        help="write each sweep into FILE (NAME.prom) for node_exporter's textfile collector, in one step",
+    )
+    parser.add_argument(
+        "--serve",
+        type=address,
+        metavar="ADDRESS",
+        help="be an exporter for Prometheus, with --every: :9874 is this machine alone, "
+        "[::]:9874 everybody, 10.0.0.5:9874 one address",
+    )
 
 
 def execute(args: argparse.Namespace, world: World) -> Exit:
@@ -49,10 +64,15 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     from fleetops.store.proofs import Proofs
     from fleetops.store.sweeps import SweepStore
 
+    if args.serve and not args.every:
+        raise UsageError(
+            "an exporter stays, and has to know how often to sweep",
+            hint="add --every 5m",
+        )
     inventory, output = world.inventory(args), world.output(args)
     chosen = select_hosts(inventory, args.hosts, of="all")
     state = world.state(inventory, reads=True)
-    with world.connections(inventory) as connections:
+    with _publishing(args, world, output) as publish, world.connections(inventory) as connections:
         sweeper = Sweeper(
             sessions=connections,
             inventory=inventory,
@@ -64,10 +84,28 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
             clock=world.clock,
             tell=output.note,
         )
-        return _stay(sweeper, args.every, output) if args.every else _once(sweeper, output)
+        if args.every:
+            return _stay(sweeper, args.every, output, publish)
+        return _once(sweeper, output, publish)
 
 
-def _once(sweeper: "Sweeper", output: "Output") -> Exit:
+def _publishing(
+    args: argparse.Namespace, world: World, output: "Output"
+) -> AbstractContextManager["Publish"]:
+    if not (args.textfile or args.serve):
+        return nullcontext(lambda _: Exit.FINE)
+    from fleetops.cli._publishing import publishing
+
+    return publishing(
+        file=world.cwd / args.textfile if args.textfile else None,
+        address=args.serve,
+        every_s=args.every,
+        clock=world.clock,
+        tell=output.note,
+    )
+
+
+def _once(sweeper: "Sweeper", output: "Output", publish: "Publish") -> Exit:
     from dataclasses import replace
 
     from fleetops.fleet.sweeping import exit_code
@@ -76,19 +114,21 @@ def _once(sweeper: "Sweeper", output: "Output") -> Exit:
 
     with waiting(output) as on_answer:
         sweep = replace(sweeper, on_answer=on_answer).once()
+    published = publish(sweep)
     if output.wants_json:
         output.json(sweep_json(sweep))
     else:
         output.lines(sweep_screen(sweep, output.width))
-    return exit_code(sweep)
+    return worst((exit_code(sweep), published))
 
 
-def _stay(sweeper: "Sweeper", every_s: float, output: "Output") -> Exit:
+def _stay(sweeper: "Sweeper", every_s: float, output: "Output", publish: "Publish") -> Exit:
     """Until somebody ends it. The whole screen where there is news, else a line."""
     from fleetops.render.sweep import has_news, sweep_json, sweep_line, sweep_news
 
     first = True
     for sweep in sweeper.every(every_s):
+        publish(sweep)
         if output.wants_json:
             output.json(sweep_json(sweep))
         elif first or has_news(sweep):

@@ -29,6 +29,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "lab": ("status",),
     "launch": ("--profile", "hicache48", "HOST", "--dry-run"),
     "measure": ("HOST",),
+    "monitoring": ("rules",),
     "playbook": ("run", "kill", "HOST", "--dry-run"),
     "probe": ("HOST",),
     "recover": ("HOST", "--dry-run"),
@@ -38,8 +39,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "size": ("--profile", "hicache48", "HOST"),
     "trust": ("HOST",),
 }
-NEED_NO_INVENTORY = {"lab"}
-NEED_NO_HOST = {"breaker", "lab", "runs"}
+NEED_NO_INVENTORY = {"lab", "monitoring"}
+NEED_NO_HOST = {"breaker", "lab", "monitoring", "runs"}
 ON_HOSTS = sorted(set(CALLS) - NEED_NO_HOST)
 
 INVENTORY = """\

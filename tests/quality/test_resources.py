@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_checkout_uses_its_own_top_level() -> None:
     assert resources.resource_folder("playbooks") == ROOT / "playbooks"
+    assert resources.resource_folder("monitoring") == ROOT / "docs/monitoring"
 
 
 def test_an_installation_uses_what_the_wheel_carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = {"fabric", "invoke", "paramiko", "rich", "yaml", "cryptography", "asyncio", "sqlite3"}
+HEAVY = {
+    "fabric",
+    "invoke",
+    "paramiko",
+    "rich",
+    "yaml",
+    "cryptography",
+    "asyncio",
+    "sqlite3",
+    "prometheus_client",
+}
 RUN = "import sys; sys.argv[0] = 'fleetops'; from fleetops.cli.main import entry; entry()"
 ALLOWED_S = 0.050  # on top of bare Python, as the design states it
 

@@ -60,16 +60,16 @@ def empty(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_wheel_carries_code_playbooks_and_example_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_carries_code_playbooks_example_and_monitoring_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"fleetops"}
     assert "fleetops/py.typed" in names
-    for folder in ("playbooks", "inventory"):
+    for folder, source in (("playbooks",) * 2, ("inventory",) * 2, ("monitoring", "docs/monitoring")):
         packed = {
             name.removeprefix(f"fleetops/_data/{folder}/") for name in names if f"_data/{folder}/" in name
         }
-        assert packed == {path.name for path in (ROOT / folder).iterdir() if path.is_file()}
+        assert packed == {path.name for path in (ROOT / source).iterdir() if path.is_file()}
         assert packed
 
 
@@ -84,6 +84,12 @@ def test_the_packaged_example_inventory_is_in_order(installed: Path, empty: Path
     assert "no problem" in must(installed, "inventory", "check", cwd=empty)
     for path in (ROOT / "inventory").iterdir():
         assert (empty / "inventory" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_the_packaged_rules_and_dashboard_are_printed(installed: Path, empty: Path) -> None:
+    for what, file in (("rules", "alerts.yaml"), ("dashboard", "dashboard.json")):
+        printed = must(installed, "monitoring", what, cwd=empty)
+        assert printed == (ROOT / "docs/monitoring" / file).read_text()
 
 
 def test_recover_explains_itself(installed: Path, empty: Path) -> None:
