@@ -21,9 +21,11 @@ RUN = "from fleetops.cli.main import entry; entry()"
 
 # One well-formed call of every command; HOST stands for the host. A new command gets a row here.
 CALLS: dict[str, tuple[str, ...]] = {
+    "ack": ("HOST", "memory-low", "--why", "seen"),
     "breaker": (),
     "explain": ("hicache_size", "HOST"),
     "grep-source": ("hicache_size", "HOST"),
+    "history": ("HOST",),
     "inventory": ("show", "HOST"),
     "kill": ("HOST", "--dry-run"),
     "lab": ("status",),
@@ -36,7 +38,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     "reset-gpus": ("HOST", "--dry-run"),
     "run": ("HOST", "--", "true"),
     "runs": (),
+    "silence": ("HOST", "memory-low", "--for", "1h", "--why", "seen"),
     "size": ("--profile", "hicache48", "HOST"),
+    "sweep": ("HOST",),
     "trust": ("HOST",),
 }
 NEED_NO_INVENTORY = {"lab", "monitoring"}
