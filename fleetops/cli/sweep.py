@@ -10,9 +10,15 @@ from fleetops.model.errors import UsageError
 from fleetops.model.exit import Exit, worst
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fleetops.cli._publishing import Publish
     from fleetops.fleet.sweeping import Sweeper
+    from fleetops.model.fleet import Inventory
+    from fleetops.model.sweep import Sweep
     from fleetops.render.output import Output
+
+    After = Callable[[Sweep], Exit | None]
 
 NAME = "sweep"
 SUMMARY = "check every host of the fleet: what is wrong, since when, and what to type next"
@@ -52,10 +58,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="be an exporter for Prometheus, with --every: :9874 is this machine alone, "
         "[::]:9874 everybody, 10.0.0.5:9874 one address",
     )
+    parser.add_argument(
+        "--recover",
+        metavar="POLICY",
+        help="after a sweep, recover at most one node, as far as this policy of the inventory says; never without",
+    )
 
 
 def execute(args: argparse.Namespace, world: World) -> Exit:
-    """One sweep or many, shown and remembered; nothing is changed anywhere."""
+    """One sweep or many, shown and remembered; nothing is changed anywhere, unless a policy is asked for by its name."""
     from fleetops.fleet.sweeping import Sweeper
     from fleetops.inventory import select_hosts
     from fleetops.model.fleet import Hypervisor, Node
@@ -70,6 +81,7 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
             hint="add --every 5m",
         )
     inventory, output = world.inventory(args), world.output(args)
+    after = _after(args.recover, world, inventory, output)
     chosen = select_hosts(inventory, args.hosts, of="all")
     state = world.state(inventory, reads=True)
     with _publishing(args, world, output) as publish, world.connections(inventory) as connections:
@@ -85,8 +97,18 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
             tell=output.note,
         )
         if args.every:
-            return _stay(sweeper, args.every, output, publish)
-        return _once(sweeper, output, publish)
+            return _stay(sweeper, args.every, output, publish, after)
+        return _once(sweeper, output, publish, after)
+
+
+def _after(name: str | None, world: World, inventory: "Inventory", output: "Output") -> "After":
+    """What comes after each sweep: nothing, unless a policy is named."""
+    if name is None:
+        return lambda _: None
+    from fleetops.cli._policy import act, policy_named
+
+    policy = policy_named(inventory, name)
+    return lambda sweep: act(sweep, policy, world, inventory, output)
 
 
 def _publishing(
@@ -105,7 +127,7 @@ def _publishing(
     )
 
 
-def _once(sweeper: "Sweeper", output: "Output", publish: "Publish") -> Exit:
+def _once(sweeper: "Sweeper", output: "Output", publish: "Publish", after: "After") -> Exit:
     from dataclasses import replace
 
     from fleetops.fleet.sweeping import exit_code
@@ -119,10 +141,11 @@ def _once(sweeper: "Sweeper", output: "Output", publish: "Publish") -> Exit:
         output.json(sweep_json(sweep))
     else:
         output.lines(sweep_screen(sweep, output.width))
-    return worst((exit_code(sweep), published))
+    acted = after(sweep)
+    return worst((exit_code(sweep), published, Exit.FINE if acted is None else acted))
 
 
-def _stay(sweeper: "Sweeper", every_s: float, output: "Output", publish: "Publish") -> Exit:
+def _stay(sweeper: "Sweeper", every_s: float, output: "Output", publish: "Publish", after: "After") -> Exit:
     """Until somebody ends it. The whole screen where there is news, else a line."""
     from fleetops.render.sweep import has_news, sweep_json, sweep_line, sweep_news
 
@@ -136,5 +159,6 @@ def _stay(sweeper: "Sweeper", every_s: float, output: "Output", publish: "Publis
         else:
             output.lines(sweep_line(sweep))
         output.flush()
+        after(sweep)
         first = False
     return Exit.FINE

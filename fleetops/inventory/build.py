@@ -21,6 +21,7 @@ from fleetops.model.fleet import (
     Settings,
 )
 from fleetops.model.own_check import Line, OwnCheck, ReadAs
+from fleetops.model.policy import ALL_DAY, Hours, Policy
 from fleetops.model.thresholds import ThresholdRules
 
 
@@ -37,6 +38,7 @@ def build_inventory(path: Path, folder: Path, readings: Readings, fleet: Reading
         settings=build_settings(fleet.get(keys.SETTINGS_FIELD), folder),
         thresholds=build_thresholds(fleet.get(sweep_keys.THRESHOLDS_FIELD)),
         checks=build_checks(fleet.table(sweep_keys.CHECKS)),
+        policies=build_policies(fleet.table(sweep_keys.POLICIES)),
     )
 
 
@@ -65,6 +67,27 @@ def _line(reading: Reading | None) -> Line:
     return (
         Line(above=reading.get(sweep_keys.ABOVE), below=reading.get(sweep_keys.BELOW)) if reading else Line()
     )
+
+
+def build_policies(policies: Mapping[str, Reading]) -> dict[str, Policy]:
+    """What sweeps may recover by themselves."""
+    return {
+        name: Policy(
+            name=name,
+            findings=one.need(sweep_keys.POLICY_FINDINGS),
+            nodes=one.need(sweep_keys.POLICY_NODES),
+            rung=one.need(sweep_keys.POLICY_RUNG),
+            hours=_hours(one.get(sweep_keys.POLICY_HOURS)),
+        )
+        for name, one in policies.items()
+    }
+
+
+def _hours(text: str | None) -> Hours:
+    if text is None:
+        return ALL_DAY
+    begin, end = ((int(clock[:2]) * 60 + int(clock[3:])) for clock in text.split("-"))
+    return Hours(begin_min=begin, end_min=end)
 
 
 def build_thresholds(reading: Reading | None) -> ThresholdRules:

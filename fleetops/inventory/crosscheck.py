@@ -86,15 +86,27 @@ def own_checks_check(checks: Mapping[str, Reading], readings: Readings, problems
             problems.add(
                 one.mark(sweep_keys.CHECK_PATTERN), f"{one.path(sweep_keys.CHECK_PATTERN)}: a status has none"
             )
-        hosts = one.get(sweep_keys.CHECK_HOSTS)
-        try:
-            select_names(hosts or (), names, readings.groups)
-        except PatternError as error:
-            problems.add(
-                one.mark(sweep_keys.CHECK_HOSTS),
-                f"{one.path(sweep_keys.CHECK_HOSTS)}: {error}",
-                hint=error.hint,
-            )
+        _must_select(one, sweep_keys.CHECK_HOSTS, names, readings, problems)
+
+
+def policies_check(policies: Mapping[str, Reading], readings: Readings, problems: Problems) -> None:
+    """The nodes that they are for must be there."""
+    for one in policies.values():
+        _must_select(one, sweep_keys.POLICY_NODES, readings.node_names, readings, problems)
+
+
+def _must_select(
+    one: Reading,
+    field: Field[tuple[str, ...]],
+    names: tuple[str, ...],
+    readings: Readings,
+    problems: Problems,
+) -> None:
+    patterns = one.get(field)
+    try:
+        select_names(patterns or (), names, readings.groups)
+    except PatternError as error:
+        problems.add(one.mark(field), f"{one.path(field)}: {error}", hint=error.hint)
 
 
 def _names_are_unique(readings: Readings, problems: Problems) -> None:

@@ -195,7 +195,16 @@ SETTINGS_FIELD = Field[Reading](
 )
 FLEET_FILE = Record(
     "a fleet",
-    (HYPERVISORS, NODES, GROUPS, PROFILES, SETTINGS_FIELD, sweep.THRESHOLDS_FIELD, sweep.CHECKS),
+    (
+        HYPERVISORS,
+        NODES,
+        GROUPS,
+        PROFILES,
+        SETTINGS_FIELD,
+        sweep.THRESHOLDS_FIELD,
+        sweep.CHECKS,
+        sweep.POLICIES,
+    ),
     "`fleet.yaml`: the hosts, and profiles too where one file holds everything.",
 )
 PROFILES_FILE = Record(

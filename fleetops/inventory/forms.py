@@ -52,4 +52,7 @@ VARIABLE = Text("a variable's name (letters, digits and `_`)", r"[A-Za-z_][A-Za-
 VARIABLE_VALUE = Text("text without line breaks or NUL", r"[^\x00\r\n]*", loose=True, secret=True)
 FLAG_NAME = Text("a flag's name, without the leading dashes", r"[A-Za-z0-9][A-Za-z0-9._-]*")
 PATTERN = Text("a host pattern", rf"{IN_A_LINE}+")
+HOURS = Text(
+    "hours of the day like `22:00-06:00`", r"([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]"
+)
 EXPRESSION = Text("a regular expression", rf"{IN_A_LINE}+", judge=_wrong_pattern)

@@ -7,7 +7,13 @@ from typing import Any
 from fleetops.inventory import definitions as keys
 from fleetops.inventory import sweep_definitions as sweep_keys
 from fleetops.inventory.build import build_inventory
-from fleetops.inventory.crosscheck import Readings, cross_check, own_checks_check, thresholds_check
+from fleetops.inventory.crosscheck import (
+    Readings,
+    cross_check,
+    own_checks_check,
+    policies_check,
+    thresholds_check,
+)
 from fleetops.inventory.document import Entry, Mapping, read_document
 from fleetops.inventory.find import FLEET_FILE, PROFILES_FILE, told_as_usage
 from fleetops.inventory.problems import DocumentInvalid, Problems, did_you_mean
@@ -51,6 +57,7 @@ def load_with_readings(path: Path) -> Loaded:
         cross_check(readings, problems)
         thresholds_check(fleet.get(sweep_keys.THRESHOLDS_FIELD), readings, problems)
         own_checks_check(fleet.table(sweep_keys.CHECKS), readings, problems)
+        policies_check(fleet.table(sweep_keys.POLICIES), readings, problems)
     problems.raise_if_any("the inventory", InventoryInvalid)
     assert fleet is not None  # noqa: S101 - without one there is a problem
     inventory = build_inventory(path, fleet_file.parent, readings, fleet)

@@ -4,7 +4,7 @@ from typing import get_args
 
 from fleetops.inventory import forms
 from fleetops.inventory.containers import ListOf, MapOf
-from fleetops.inventory.kinds import Choice, Duration, Flip, Number, Text
+from fleetops.inventory.kinds import Choice, Duration, Flip, Number, Text, Whole
 from fleetops.inventory.record import Field, Reading, Record
 from fleetops.inventory.thresholds import shipped_thresholds
 from fleetops.model.own_check import ReadAs
@@ -90,4 +90,30 @@ CHECKS = Field("checks", MapOf[Reading](OWN_CHECK, "checks", forms.NAME), "check
 
 THRESHOLDS_FIELD = Field[Reading](
     "thresholds", THRESHOLDS, "where `sweep` draws its lines, over the shipped ones"
+)
+
+# When a sweep may recover by itself
+POLICY_FINDINGS = Field(
+    "findings",
+    ListOf(forms.ARGUMENT, "checks", minimum=1),
+    "the checks whose firm, critical findings are a reason",
+    required=True,
+)
+POLICY_NODES = Field(
+    "nodes", ListOf(forms.PATTERN, "host patterns", minimum=1), "for which nodes", required=True
+)
+POLICY_RUNG = Field(
+    "rung",
+    Whole(1, 4),
+    "the highest rung that it may take: 1 stop, 2 clear what is left, 3 reset the GPUs, 4 restart the guest",
+    default=2,
+)
+POLICY_HOURS = Field("hours", forms.HOURS, "when, by the controller's clock", otherwise="at any time")
+POLICY = Record(
+    "a policy",
+    (POLICY_FINDINGS, POLICY_NODES, POLICY_RUNG, POLICY_HOURS),
+    "What `sweep --recover NAME` may do by itself; without being asked for by its name it does nothing.",
+)
+POLICIES = Field(
+    "policies", MapOf[Reading](POLICY, "policies", forms.NAME), "what a sweep may recover by itself, by name"
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from fleetops.model.own_check import OwnCheck
+from fleetops.model.policy import Policy
 from fleetops.model.thresholds import ThresholdRules
 
 GuestKind = Literal["lxc", "vm"]
@@ -132,6 +133,7 @@ class Inventory:
     settings: Settings = field(default_factory=Settings)
     thresholds: ThresholdRules = field(default_factory=ThresholdRules)
     checks: Mapping[str, OwnCheck] = field(default_factory=dict)
+    policies: Mapping[str, Policy] = field(default_factory=dict)
 
     def host(self, name: str) -> Node | Hypervisor:
         """The host of that name. Raises KeyError."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from fleetops.inventory.problems import did_you_mean
 from fleetops.model.errors import UsageError
+from fleetops.model.policy import RUNGS
 from fleetops.playbook.book import Entry, Playbook
 from fleetops.steps import all_steps
 from fleetops.steps.support.base import Step
@@ -20,6 +21,18 @@ def only_step(book: Playbook, step: str) -> Playbook:
     _first(book, step)
     kept = tuple(entry for entry in book.entries if entry.step == step)
     return part(book, kept, f"--only {step}")
+
+
+def up_to_rung(book: Playbook, rung: int, why: str) -> Playbook:
+    """The playbook without the rungs above that one; what they would have healed fails the verification, and says so.
+
+    `why` stands in the plan and in the journal, also where nothing is left out.
+    """
+    above = {step for number, step in RUNGS.items() if number > rung}
+    kept = tuple(entry for entry in book.entries if entry.step not in above)
+    if len(kept) == len(book.entries):
+        return replace(book, left_out=why)
+    return part(book, kept, f"{why}, up to rung {rung}")
 
 
 def missing(step: Step, before: tuple[Entry, ...]) -> tuple[str, ...]:
