@@ -17,9 +17,8 @@ from fleetops.lab.privilege import LabUnavailable
 
 OFTEN = {
     ("lxc", "guest-locked"),
-    ("vm", "vram-needs-restart"),
+    ("vm", "one-gpu-wants-reset"),
     ("bare", "respawning"),
-    ("bare", "one-gpu-wants-reset"),
     ("bare", "port-held"),
 }
 
