@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fleetops.model.command import Outcome
@@ -24,7 +24,7 @@ class Machine:
 
     environ: Mapping[str, str]
     root: Path = Path("/")
-    uid: int = os.getuid()
+    uid: int = field(default_factory=os.getuid)
 
     @property
     def is_root(self) -> bool:
