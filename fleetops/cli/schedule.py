@@ -10,7 +10,7 @@ from fleetops.cli.world import World
 from fleetops.model.exit import Exit
 
 if TYPE_CHECKING:
-    from fleetops.fleet.scheduling.keepers import Keepers
+    from fleetops.fleet.scheduling.keepers import Keepers, Keeping
     from fleetops.fleet.scheduling.made import Program
     from fleetops.model.fleet import Host, Inventory
     from fleetops.model.schedule import Schedule
@@ -83,9 +83,11 @@ def _install(args: argparse.Namespace, world: World, inventory: "Inventory", kee
     hosts = select_hosts(inventory, args.hosts or ["*"], of="all")
     schedule, output = _schedule(args, world, keepers), world.output(args)
     system = args.system or (keepers.machine.is_root and not args.user)
-    keeper = keepers.choose(system=system, by_hand=_by_hand(args))
+    keeper, why = keepers.choose(system=system, by_hand=_by_hand(args))
     planned = keepers.plan(keeper, schedule)
-    planned = replace(planned, notes=(*planned.notes, *_agent_note(world, inventory, hosts)))
+    planned = replace(
+        planned, notes=(*filter(None, [why]), *planned.notes, *_agent_note(world, inventory, hosts, keeper))
+    )
     if not args.only_print:
         _make(schedule.writable)
         keeper.install(planned)
@@ -147,9 +149,11 @@ def _by_hand(args: argparse.Namespace) -> str:
     return shlex.join(["fleetops", "sweep", "--every", f"{args.every:g}s", *textfile, *args.hosts])
 
 
-def _agent_note(world: World, inventory: "Inventory", hosts: "Sequence[Host]") -> tuple[str, ...]:
+def _agent_note(
+    world: World, inventory: "Inventory", hosts: "Sequence[Host]", keeper: "Keeping"
+) -> tuple[str, ...]:
     """Whose key is in nobody's file: a timer has no agent."""
-    if not world.environ.get("SSH_AUTH_SOCK"):
+    if not world.environ.get("SSH_AUTH_SOCK") or keeper.has_agent:
         return ()
     from fleetops.model.nodeset import fold_names
     from fleetops.ssh.unattended import needs_agent

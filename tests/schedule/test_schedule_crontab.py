@@ -139,46 +139,82 @@ def test_status_tells_of_the_last_run_and_that_no_daemon_runs(cron):
     assert (one["running"], one["last_exit"]) == (True, None)
 
 
-# As root, in a namespace of its own: what `crontab` writes stays in memory, and nobody's crontab is touched.
-PRIVATE = 'mount -t tmpfs tmpfs /var/spool/cron && mkdir -m 1730 /var/spool/cron/crontabs && exec "$@"'
+# As root, in namespaces of its own: what `crontab` writes stays in memory, and nobody's crontab is touched.
+PRIVATE = """
+    mount -t tmpfs tmpfs /var/spool/cron && mkdir -m 1730 /var/spool/cron/crontabs && mount -t tmpfs tmpfs /run || exit
+    fleetops() { "$python" -m fleetops "$@" --inventory "$PWD/inventory"; }
+"""
+ONCE = """
+    printf '# mine\\n0 0 * * * true\\n' | crontab - || exit
+    fleetops schedule install --every 5m > installed || exit
+    line=$(crontab -l | grep -F sweep | grep -v '^#' | cut -d' ' -f6- | sed 's/\\\\%/%/g')
+    env -i PATH=/usr/bin:/bin HOME=/nowhere SHELL=/bin/sh LOGNAME=root sh -c "$line" || exit
+    fleetops schedule status --json > status
+    fleetops schedule remove > removed || exit
+    crontab -l > last
+"""
+DAEMON = """
+    fleetops schedule install --every 1m > installed || exit
+    cron -f & daemon=$!
+    tries=0
+    until [ -s .local/state/fleetops/schedule/*.status ] || [ $tries = 900 ]; do sleep 0.1; tries=$((tries + 1)); done
+    fleetops schedule status --json > status
+    fleetops schedule remove > removed
+    kill $daemon
+"""
 
 
-def test_debians_own_crontab_and_the_line_as_cron_would_run_it(tmp_path, is_root):
+@pytest.fixture
+def debians(tmp_path, is_root):
+    """Runs a script with Debian's own cron, and gives what `status` said then."""
     if not (is_root and shutil.which("crontab") and Path("/var/spool/cron").is_dir()):
-        pytest.skip("needs root and cron's crontab")
+        pytest.skip("needs root and Debian's cron")
     (tmp_path / "inventory").mkdir()
     (tmp_path / "inventory/fleet.yaml").write_text("nodes: {n1: {address: 127.0.0.1, port: 1}}\n")
-    script = """
-        fleetops() { "$python" -m fleetops "$@" --inventory "$PWD/inventory"; }
-        printf '# mine\\n0 0 * * * true\\n' | crontab - || exit
-        fleetops schedule install --every 5m > installed || exit
-        crontab -l > after
-        line=$(grep -F sweep after | grep -v '^#' | cut -d' ' -f6- | sed 's/\\\\%/%/g')
-        env -i PATH=/usr/bin:/bin HOME=/nowhere SHELL=/bin/sh LOGNAME=root sh -c "$line" || exit
-        fleetops schedule status --json > status
-        fleetops schedule remove > removed || exit
-        crontab -l > last
-    """
-    environ = {
-        "HOME": str(tmp_path),
-        "PATH": "/usr/sbin:/usr/bin:/bin",
-        "PYTHONPATH": str(ROOT),
-        "python": sys.executable,
-    }
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", PRIVATE, "sh", "sh", "-c", script],
-        cwd=tmp_path,
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "unshare" in done.stderr or "mount:" in done.stderr:
-        pytest.skip(f"no mounts of its own here: {done.stderr.strip()}")
+
+    def run(script):
+        done = subprocess.run(
+            [
+                "unshare",
+                "--mount",
+                "--pid",
+                "--fork",
+                "--mount-proc",
+                "--kill-child",
+                "sh",
+                "-c",
+                PRIVATE + script,
+            ],
+            cwd=tmp_path,
+            env={
+                "HOME": str(tmp_path),
+                "PATH": os.defpath + ":/usr/sbin",
+                "PYTHONPATH": str(ROOT),
+                "python": sys.executable,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "unshare" in done.stderr or "mount:" in done.stderr:
+            pytest.skip(f"no namespaces of its own here: {done.stderr.strip()}")
+        return done, json.loads((tmp_path / "status").read_text())
+
+    return run
+
+
+def test_debians_own_crontab_and_the_line_as_cron_would_run_it(debians, tmp_path):
+    done, status = debians(ONCE)
     assert done.returncode == 0, done.stderr
-    status = json.loads((tmp_path / "status").read_text())
     (one,) = status["schedules"]
     assert (one["keeper"], one["every_s"], one["last_exit"], one["ran_well"]) == ("cron", 300.0, 3, True)
-    assert status["sweep"] is not None
     assert status["sweep"]["age_s"] < 60
     assert (tmp_path / "last").read_text() == "# mine\n0 0 * * * true\n"
+
+
+@pytest.mark.long
+def test_debians_cron_itself_starts_it(debians):
+    done, status = debians(DAEMON)
+    (one,) = status["schedules"]
+    assert (one["active"], one["last_exit"], one["troubles"]) == (True, 3, []), done.stderr
+    assert status["sweep"]["age_s"] < 90

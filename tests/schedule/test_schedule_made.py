@@ -60,6 +60,7 @@ def test_a_name_is_plain_whatever_the_folder_is_called(folder):
 def test_it_may_write_to_state_cache_and_the_textfiles_folder_and_has_them_in_its_environment(tmp_path):
     schedule = made(textfile=tmp_path / "fleetops.prom")
     assert schedule.writable == ("/state", "/cache", str(tmp_path))
+    assert swept(schedule).textfile == str(tmp_path / "fleetops.prom")
     assert schedule.argv[-2:] == ("--textfile", str(tmp_path / "fleetops.prom"))
     assert schedule.environment == {
         "HOME": "/home/ada", "FLEETOPS_STATE": "/state", "FLEETOPS_CACHE": "/cache",

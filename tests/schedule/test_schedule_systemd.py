@@ -199,7 +199,11 @@ def test_one_keeper_at_a_time(systemd):
 
 def test_a_user_whose_manager_does_not_answer_gets_cron(systemd):
     (systemd.stand_in / "fails").write_text("--user show --property=Version")
-    assert systemd("install", "--user", "--json").json["by"] == "cron"
+    ran = systemd("install", "--user")
+    assert ran.status == 0
+    assert ran.stdout.splitlines()[0].split(maxsplit=1) == ["scheduled", "cron, every 5 min"]
+    assert "cron, since the systemd manager of " in ran.stderr
+    assert "does not answer: Failed to do that: no" in ran.stderr
     assert systemd.crontab.exists()
 
 
@@ -348,6 +352,15 @@ def test_a_key_of_the_agents_alone_is_said(systemd):
 
     paramiko.ECDSAKey.generate().write_private_key_file(str(systemd.home / ".ssh/id_ecdsa"))
     assert "agent" not in systemd("install", "--system").stderr
+
+
+def test_a_users_manager_may_have_an_agent(systemd):
+    systemd.environ["SSH_AUTH_SOCK"] = "/run/agent"
+    assert "agent only" in systemd("install", "--user").stderr
+    (systemd.stand_in / "show.show-environment").write_text(
+        "PATH=/usr/bin\nSSH_AUTH_SOCK=/run/user/1000/agent\n"
+    )
+    assert "agent only" not in systemd("install", "--user").stderr
 
 
 def test_hosts_that_there_are_not_are_refused_before_anything_is_written(systemd):

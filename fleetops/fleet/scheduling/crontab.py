@@ -38,6 +38,11 @@ class Crontab:
         """What it is called."""
         return f"crontab of {self.machine.user}"
 
+    @property
+    def has_agent(self) -> bool:
+        """Cron has none."""
+        return False
+
     def why_not(self) -> str:
         """Why it cannot start anything here; "" where it can."""
         lacking = [name for name in ("crontab", "flock", "timeout") if not self.machine.which(name)]

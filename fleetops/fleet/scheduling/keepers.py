@@ -34,11 +34,14 @@ class Keepers:
         every: list[Keeping] = [self._systemd(True), self._systemd(False), self._cron]
         return [keeper for keeper in every if keeper.is_there]
 
-    def choose(self, *, system: bool, by_hand: str) -> Keeping:
-        """Systemd where it runs, else cron. Raises FleetopsError, with what to type by hand, where there is neither."""
+    def choose(self, *, system: bool, by_hand: str) -> tuple[Keeping, str]:
+        """Systemd where it runs, else cron, and why.
+
+        Raises FleetopsError, with what to type by hand, where there is neither.
+        """
         systemd, cron = self._systemd(system), self._cron
         if not (why := systemd.why_not()):
-            return systemd
+            return systemd, ""
         if system and not self.machine.is_root:
             raise FleetopsError(
                 f"{why}, and only root has a crontab of the system", hint="leave out --system"
@@ -48,7 +51,7 @@ class Keepers:
                 f"nothing on this machine can start a sweep by itself: {why}; {no_cron}",
                 hint=f"under whatever supervises things here, or in tmux: {by_hand}",
             )
-        return cron
+        return cron, f"cron, since {why}"
 
     def plan(self, keeper: Keeping, schedule: Schedule) -> Planned:
         """What would be written. Raises Refused where another keeper has it already: hosts would be swept twice."""

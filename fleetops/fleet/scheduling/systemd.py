@@ -53,6 +53,14 @@ class Systemd:
         """What shows the runs' output."""
         return f"journalctl {'' if self.is_system else '--user '}--unit {self.service}"
 
+    @property
+    def has_agent(self) -> bool:
+        """Whether what it starts is told of an SSH agent, as a user's manager may be."""
+        if self.is_system:
+            return False
+        known = self.machine.run(*self.control, "show-environment").stdout.splitlines()
+        return any(line.startswith("SSH_AUTH_SOCK=") for line in known)
+
     def why_not(self) -> str:
         """Why it cannot start anything here; "" where it can."""
         if not self.machine.system(_MANAGER).is_dir():
