@@ -363,8 +363,9 @@ def test_a_users_manager_may_have_an_agent(systemd):
     assert "agent only" not in systemd("install", "--user").stderr
 
 
-def test_hosts_that_there_are_not_are_refused_before_anything_is_written(systemd):
-    ran = systemd("install", "--system", "n9")
+@pytest.mark.parametrize("words", [("n9",), ("--", "--recover=overnight")])
+def test_hosts_that_there_are_not_are_refused_before_anything_is_written(systemd, words):
+    ran = systemd("install", "--system", *words)
     assert ran.status == 2
     assert not systemd.units.exists()
 
