@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 from fleetops.model.errors import FleetopsError, Refused, UsageError
 
 if TYPE_CHECKING:
+    from fleetops.fleet.scheduling.machine import Machine
     from fleetops.model.fleet import Inventory
     from fleetops.render.output import Output
     from fleetops.ssh.connections import Connections
@@ -36,6 +37,7 @@ class World:
         environ: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         clock: Callable[[], float] = time.time,
+        root: Path = Path("/"),
     ) -> None:
         self.stdin = stdin or sys.stdin or _nowhere("r")
         self.stdout = stdout or sys.stdout or _nowhere("w")
@@ -43,6 +45,7 @@ class World:
         self.environ = dict(os.environ) if environ is None else environ
         self.cwd = cwd or Path.cwd()
         self.clock = clock
+        self.root = root
 
     def inventory(self, args: argparse.Namespace) -> "Inventory":
         """The inventory that the options, the environment or the folder point at, loaded and checked."""
@@ -83,6 +86,12 @@ class World:
         if not self.stdin.isatty():
             raise FleetopsError(f"{prompt.rstrip(': ')} is needed, and there is no terminal to ask on")
         return getpass.getpass(prompt, stream=self.stderr)
+
+    def machine(self) -> "Machine":
+        """This machine itself, which starts sweeps by a schedule; its own files lie below `root`."""
+        from fleetops.fleet.scheduling.machine import Machine
+
+        return Machine(environ=self.environ, root=self.root)
 
     def state(self, inventory: "Inventory", *, reads: bool = False) -> Path:
         """The folder for journals and records, made private (0700); who only `reads` goes on where it cannot be made."""

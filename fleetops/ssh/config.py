@@ -71,6 +71,12 @@ class SshConfig:
             )
         return made
 
+    @property
+    def default_keys(self) -> tuple[Path, ...]:
+        """The keys that Paramiko looks for where none is named, as far as they are there."""
+        files = (self._home / ".ssh" / f"id_{kind}" for kind in ("rsa", "ecdsa", "ed25519"))
+        return tuple(file for file in files if file.is_file())
+
     def known_hosts(self, connection: Connection) -> tuple[Path, ...]:
         """The known_hosts files that count for this server; the first one is where a new key is recorded."""
         named = connection.ssh_config.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2")

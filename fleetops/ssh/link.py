@@ -242,6 +242,19 @@ class Link:
             "look_for_keys": not named,
         }
 
+    @property
+    def may_use_agent(self) -> bool:
+        """Whether the agent's keys are tried, too."""
+        return bool(self._identities()["allow_agent"])
+
+    @property
+    def key_files(self) -> tuple[Path, ...]:
+        """The private keys that are tried: those that ssh_config names, else the default ones that are there."""
+        tried = self._identities()
+        if not tried["look_for_keys"]:
+            return tuple(map(Path, tried["key_filename"]))
+        return self._config.default_keys
+
     def _not_let_in(self, error: Exception) -> Unreachable:
         named = self._connection.ssh_config.get("identityfile", [])
         tried = [f if Path(f).is_file() else f"{f} (does not exist)" for f in named] or ["the keys in ~/.ssh"]

@@ -38,13 +38,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "reset-gpus": ("HOST", "--dry-run"),
     "run": ("HOST", "--", "true"),
     "runs": (),
+    "schedule": ("status",),
     "silence": ("HOST", "memory-low", "--for", "1h", "--why", "seen"),
     "size": ("--profile", "hicache48", "HOST"),
     "sweep": ("HOST",),
     "trust": ("HOST",),
 }
 NEED_NO_INVENTORY = {"lab", "monitoring"}
-NEED_NO_HOST = {"breaker", "lab", "monitoring", "runs"}
+NEED_NO_HOST = {"breaker", "lab", "monitoring", "runs", "schedule"}
 ON_HOSTS = sorted(set(CALLS) - NEED_NO_HOST)
 
 INVENTORY = """\

@@ -31,8 +31,8 @@ class SystemdHost(LocalSession):
 
 
 @contextlib.contextmanager
-def real_systemd(folder: Path) -> Iterator[SystemdHost]:
-    """Up when its bus answers; skips plainly where this machine does not allow it."""
+def real_systemd(folder: Path, *seen: Path) -> Iterator[SystemdHost]:
+    """Up when its bus answers; skips plainly where this machine does not allow it. `seen`: folders to be seen in it."""
     mine = [line.partition(":memory:")[2] for line in Path("/proc/self/cgroup").read_text().splitlines()]
     memory = next(filter(None, mine), "")
     name = f"fleetops-systemd-{os.getpid()}"
@@ -46,7 +46,9 @@ def real_systemd(folder: Path) -> Iterator[SystemdHost]:
         or not all(one.parent.is_dir() for one in groups)
     ):
         pytest.skip("systemd can be the first process of namespaces only for root, on cgroups of version 1")
-    process = subprocess.Popen(["sh", str(_SCRIPT), str(folder), *map(str, groups)], start_new_session=True)
+    process = subprocess.Popen(
+        ["sh", str(_SCRIPT), str(folder), *map(str, (*groups, *seen))], start_new_session=True
+    )
     try:
         yield SystemdHost(_first_process(process, folder))
     finally:

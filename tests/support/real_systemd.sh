@@ -1,12 +1,15 @@
 # systemd itself as the first process of namespaces of its own, over this machine's programs: $1 a folder, $2 and $3 cgroups
-# of version 1 (systemd's hierarchy, memory). What it writes stays in memory; it ends when this script is killed.
+# of version 1 (systemd's hierarchy, memory), the rest folders to be seen in it. What it writes stays in memory; it ends when this script is killed.
 set -e
 for folder in "$2" "$3"; do
     mkdir -p "$folder"
     echo $$ > "$folder/cgroup.procs"
 done
+base=$1
+shift 3
 exec unshare --pid --mount --uts --ipc --net --cgroup --fork --kill-child=KILL --propagation private sh -ec '
     base=$1 root=$1/root
+    shift
     mount -t tmpfs tmpfs "$base"
     mkdir "$base/upper" "$base/work" "$root"
     mount -t overlay overlay -o "lowerdir=/,upperdir=$base/upper,workdir=$base/work" "$root"
@@ -23,6 +26,10 @@ exec unshare --pid --mount --uts --ipc --net --cgroup --fork --kill-child=KILL -
     mkdir "$root/sys/fs/cgroup/systemd" "$root/sys/fs/cgroup/memory"
     mount -t cgroup -o none,name=systemd cgroup "$root/sys/fs/cgroup/systemd"
     mount -t cgroup -o memory cgroup "$root/sys/fs/cgroup/memory"
+    for folder; do
+        mkdir -p "$root$folder"
+        mount --bind "$folder" "$root$folder"
+    done
     units=$root/etc/systemd/system
     rm -rf "$units"
     mkdir -p "$units"
@@ -37,4 +44,4 @@ exec unshare --pid --mount --uts --ipc --net --cgroup --fork --kill-child=KILL -
     pivot_root . tmp/old
     umount -l /tmp/old
     exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --log-target=null --show-status=0
-' sh "$1" > "$1/said" 2>&1
+' sh "$base" "$@" > "$base/said" 2>&1

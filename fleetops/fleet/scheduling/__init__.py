@@ -1,0 +1,1 @@
+"""Sweeps that this machine starts by itself: unit and crontab texts, and what puts them in place. Nothing here reaches a host."""
