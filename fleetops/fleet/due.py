@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass
 
+from fleetops.checks import all_checks
 from fleetops.inventory.patterns import select_names
 from fleetops.model.finding import Finding, Severity
 from fleetops.model.fleet import Inventory
@@ -41,10 +42,11 @@ def _is_reason(one: Tracked, policy: Policy) -> bool:
 
 
 def _is_unknown(name: str, sweep: Sweep) -> bool:
-    """A silent node is not among these: that is what `recover` identifies through its hypervisor, or refuses."""
+    """Of what a recovery looks at. A silent node is not meant: `recover` identifies it through its hypervisor, or refuses."""
+    looked_at = {check.name for check in all_checks() if not check.sweeps_only} - set(SILENCES)
     return any(
         one.finding.host == name
         and one.finding.severity is Severity.UNKNOWN
-        and one.finding.check not in SILENCES
+        and one.finding.check in looked_at
         for one in sweep.tracked
     )

@@ -66,6 +66,7 @@ def test_nothing_else_is(other):
 
 def test_a_node_of_which_something_is_unknown_is_a_persons_and_silence_alone_is_not_that():
     assert asked(FOUND, on("node-1", check="gpu-count", severity=Severity.UNKNOWN)) == []
+    assert asked(FOUND, on("node-1", check="failed-units", severity=Severity.UNKNOWN)) == ["node-1"]
     silent = on("node-1", check="no-banner", severity=Severity.CRITICAL)
     mute = on("node-1", check="unreachable", severity=Severity.UNKNOWN)
     assert asked(silent, mute, policy=replace(POLICY, findings=("no-banner",))) == ["node-1"]
