@@ -20,7 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=["*"],
         help="nodes and hypervisors: node-174, pve-*, @group; all when left out",
     )
-    parser.add_argument("--html", metavar="FILE", required=True, help="the page; one that is there is replaced")
+    parser.add_argument(
+        "--html", metavar="FILE", required=True, help="the page; one that is there is replaced"
+    )
     parser.add_argument(
         "--since", type=duration, default=7 * 86_400.0, metavar="D", help="how far back (default 7d)"
     )

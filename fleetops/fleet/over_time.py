@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, zip_longest
 from statistics import median
 
 from fleetops.model.finding import Severity
@@ -47,20 +47,16 @@ def spells(health: Health) -> tuple[Spell, ...]:
     """Every stretch that was not well, the latest first."""
     found: list[Spell] = []
     groups = [list(same) for _, same in groupby(health, key=lambda one: one[1])]
-    for group, following in zip(groups, [*groups[1:], None], strict=True):
+    for group, following in zip_longest(groups, groups[1:]):
         (since, severity), last = group[0], group[-1][0]
         until = following[0][0] if following else last
-        spell = Spell(
-            severity=severity, since=since, until=until, sweeps=len(group), lasts=following is None
-        )
+        spell = Spell(severity=severity, since=since, until=until, sweeps=len(group), lasts=following is None)
         if severity is not Severity.OK:
             found.append(spell)
     return tuple(reversed(found))
 
 
-def thinned(
-    samples: Sequence[Sample], begin: float, cell_s: float
-) -> tuple[tuple[float, float | None], ...]:
+def thinned(samples: Sequence[Sample], begin: float, cell_s: float) -> tuple[tuple[float, float | None], ...]:
     """Of each cell its least and its most, as they came; None in between where nothing was read for some time."""
     points: list[tuple[float, float | None]] = []
     for stretch in _without_gaps(samples, cell_s):

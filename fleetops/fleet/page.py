@@ -1,5 +1,6 @@
 """What is remembered of a fleet, put together for its page. Nothing is contacted."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,7 +35,7 @@ def fleet_page(
     names = {host.name for host in hosts}
     cell_s = cell_width(at - since, _CELLS if len(hosts) <= _MANY_HOSTS else _CELLS_OF_MANY)
     begin = since // cell_s * cell_s
-    cells = int((at - begin) // cell_s) + 1
+    cells = math.ceil((at - begin) / cell_s)
     runs = tuple(run for run in told.runs if run.node in names and run.started_at >= since)
     frame = FleetPage(
         at=at,
@@ -69,9 +70,7 @@ def _host(store: SweepStore, told: Told, host: Node | Hypervisor, frame: FleetPa
         curves={
             name: Curve(
                 figure=figures[name],
-                points=thinned(
-                    store.series(host.name, name, since=frame.since), frame.begin, frame.cell_s
-                ),
+                points=thinned(store.series(host.name, name, since=frame.since), frame.begin, frame.cell_s),
             )
             for name in DRAWN
             if name in figures
@@ -114,7 +113,13 @@ def marks(node: str, launches: Iterable[LaunchRecord], runs: Iterable[RunSummary
         for one in ready
     ]
     found += [
-        Mark(at=run.started_at, kind="run", what=run.playbook, note=_ended(run), run_id=run.run_id)
+        Mark(
+            at=run.started_at,
+            kind="launch" if run.playbook == "launch" else "run",
+            what=run.playbook,
+            note=_ended(run),
+            run_id=run.run_id,
+        )
         for run in runs
         if run.node == node and not (run.playbook == "launch" and run.run_id in by_launch)
     ]

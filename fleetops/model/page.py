@@ -67,7 +67,7 @@ class Mark:
     """Something that was done to a host, at a time.
 
     Attributes:
-        kind: a launch that became ready, or a run (a recovery, a kill, a reset).
+        kind: a launch, or another run (a recovery, a kill, a reset).
         what: `launch hicache48`, `recover`; note: how it ended, what it came to.
     """
 

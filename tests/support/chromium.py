@@ -39,7 +39,14 @@ class Tab:
     def attach(self) -> None:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network", "Accessibility", "Emulation.clearDeviceMetricsOverride"):
+        for domain in (
+            "Page",
+            "Runtime",
+            "Log",
+            "Network",
+            "Accessibility",
+            "Emulation.clearDeviceMetricsOverride",
+        ):
             self.call(domain if "." in domain else f"{domain}.enable")
 
     def call(self, method: str, **given: Any) -> Any:
@@ -106,7 +113,14 @@ class Tab:
 
     def press(self, key: str) -> None:
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=9 if key == "Tab" else 13, text="\r" if key == "Enter" and kind == "keyDown" else "")
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=9 if key == "Tab" else 13,
+                text="\r" if key == "Enter" and kind == "keyDown" else "",
+            )
 
     def picture(self, path: Path) -> None:
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=False)["data"]

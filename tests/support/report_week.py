@@ -16,7 +16,7 @@ from fleetops.model.units import GB, GIB
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 NOW = 1_795_964_400.0  # Sunday, 29 November 2026, 15:00 UTC
 SINCE = NOW - 7 * DAY
-EVERY = 15 * MINUTE
+EVERY = 5 * MINUTE
 WEDGED = NOW - 3 * DAY - HOUR + 2 * MINUTE  # Thursday, 14:02
 HEALED = WEDGED + 58 * MINUTE
 LOST = NOW - 2.25 * HOUR
@@ -54,7 +54,7 @@ def _figure(name, samples):
 
 
 def times(every=EVERY):
-    return [SINCE + 11 * MINUTE + place * every for place in range(int(7 * DAY / every))]
+    return [SINCE + MINUTE + place * every for place in range(int(7 * DAY / every))]
 
 
 def wave(at, host, deep):
@@ -77,9 +77,7 @@ def memory_gb(host, at):
 
 
 def gpu_gib(host, at):
-    if host == "node-174" and (
-        at < FIRST_LAUNCH or HEALED - 18 * MINUTE <= at < HEALED - 6 * MINUTE
-    ):
+    if host == "node-174" and (at < FIRST_LAUNCH or HEALED - 18 * MINUTE <= at < HEALED - 6 * MINUTE):
         return 0.0
     if host == "node-176" and at >= LOST:
         return 651.0 + wave(at, host, 0.5)
@@ -134,7 +132,7 @@ HOSTS = (
 )
 
 
-def found(host, check, severity, subject, evidence, following, since, **more):
+def found(host, check, severity, subject, evidence, following, since, **more):  # noqa: PLR0917 - in the order of the page
     finding = Finding(
         host=host, check=check, severity=severity, subject=subject, evidence=evidence, next=following
     )
@@ -144,7 +142,7 @@ def found(host, check, severity, subject, evidence, following, since, **more):
 
 
 def tracked():
-    gone = {"cleared_at": HEALED + 30 * MINUTE, "last_seen": HEALED, "sightings": "111100", "count": 4}
+    gone = {"cleared_at": HEALED + 30 * MINUTE, "last_seen": HEALED, "sightings": "111100", "count": 12}
     return (
         found(
             "node-176",
@@ -201,7 +199,7 @@ def tracked():
             "790 tok/s, 850 at the last launch",
             "fleetops measure node-174",
             HEALED,
-            **gone,
+            **{**gone, "last_seen": HEALED + 35 * MINUTE, "count": 8, "cleared_at": HEALED + 45 * MINUTE},
         ),
     )
 
@@ -225,7 +223,7 @@ def launches():
     )
 
 
-def run(stamp, playbook, host, at, took, status, why=""):
+def run(stamp, playbook, host, at, took, status, why=""):  # noqa: PLR0917 - likewise
     return RunSummary(
         run_id=f"{stamp}-{host}",
         playbook=playbook,

@@ -1,6 +1,7 @@
 """Numbers over time: what the page's script draws, and the same in words for whoever does not see it drawn."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from fleetops.model.page import Curve, FleetPage, HostPage
@@ -79,6 +80,6 @@ def _curve_data(curve: Curve) -> dict[str, Any]:
     return {
         "unit": unit,
         "begin": times[0] if times else 0,
-        "steps": [later - one for one, later in zip(times, times[1:], strict=False)],
+        "steps": [later - one for one, later in pairwise(times)],
         "tenths": [None if value is None else round(value / size * 10) for _, value in curve.points],
     }

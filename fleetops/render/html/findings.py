@@ -14,11 +14,16 @@ def findings(host: HostPage, now: float) -> Markup:
     """What is there, the worst first; what is silenced is shown as that."""
     if host.severity is None and not host.found:
         return tag(
-            "p", "No sweep of it within this time: ", _command(f"fleetops sweep {host.name}"), class_="nothing"
+            "p",
+            "No sweep of it within this time: ",
+            _command(f"fleetops sweep {host.name}"),
+            class_="nothing",
         )
     if not host.found:
-        return tag("p", "Nothing is wrong.", class_="nothing")
-    return joined([tag("h3", "Findings"), tag("ul", *(_finding(one, now) for one in host.found), class_="findings")])
+        return tag("p", "Nothing found.", class_="nothing")
+    return joined(
+        [tag("h3", "Findings"), tag("ul", *(_finding(one, now) for one in host.found), class_="findings")]
+    )
 
 
 def cleared(host: HostPage) -> Markup:
@@ -84,7 +89,7 @@ def _gone(one: Tracked) -> Markup:
             "p",
             moment(one.first_seen),
             " to ",
-            moment(one.last_seen),
+            moment(one.last_seen, after=one.first_seen),
             f", seen in {plural(one.count, 'sweep')}",
             class_="dim",
         ),

@@ -42,10 +42,17 @@ def grid(page: FleetPage) -> Markup:
     """As the inventory has them: from one page to the next each keeps its place."""
     groups = [(name, [host for host in page.hosts if host.kind == one]) for one, name in _KINDS]
     parts = [
-        joined([tag("h3", name), tag("ul", *map(_tile, hosts), class_="grid")]) for name, hosts in groups if hosts
+        joined([tag("h3", name), tag("ul", *map(_tile, hosts), class_="grid")])
+        for name, hosts in groups
+        if hosts
     ]
     return tag(
-        "nav", tag("h2", "Hosts", id="hosts-head"), *parts, id="hosts", aria_labelledby="hosts-head", tabindex="-1"
+        "nav",
+        tag("h2", "Hosts", id="hosts-head"),
+        *parts,
+        id="hosts",
+        aria_labelledby="hosts-head",
+        tabindex="-1",
     )
 
 
@@ -77,14 +84,18 @@ def _as_of(page: FleetPage) -> Iterator[str]:
     else:
         began, took_s = page.swept
         ago = page.at - began
-        yield from ("Swept ", moment(began), f" in {took_s:.1f} s, {show_duration(ago)} before this page was written. ")
+        yield from (
+            "Swept ",
+            moment(began),
+            f" in {took_s:.1f} s, {show_duration(ago)} before this page was written. ",
+        )
     yield f"It looks back {show_duration(page.at - page.since)}. Times are {zone(page.at)}."
 
 
 def _tile(host: HostPage) -> Markup:
     severity = kind(host.severity)
     told = [one.finding.subject for one in host.found if not one.silenced_until]
-    more = f" + {len(told) - 1}" if len(told) > 1 else ""
+    more = f"\u00a0+{len(told) - 1}" if len(told) > 1 else ""
     subject = [tag("span", f"{told[0]}{more}", class_="subject")] if told else []
     return tag(
         "li",

@@ -15,7 +15,6 @@ def host_part(host: HostPage, page: FleetPage) -> Markup:
         "h2",
         tag("span", host.name, class_="name"),
         tag("span", symbol(severity), word(host.severity), class_=f"word {severity}"),
-        id=f"name-{host.name}",
     )
     return tag(
         "section",
@@ -30,7 +29,7 @@ def host_part(host: HostPage, page: FleetPage) -> Markup:
         tag("p", tag("a", "All hosts", href="#hosts"), class_="back"),
         id=f"host-{host.name}",
         class_=f"host {severity}",
-        aria_labelledby=f"name-{host.name}",
+        aria_label=f"{host.name}, {word(host.severity)}",
     )
 
 
@@ -70,6 +69,6 @@ def _figure(one: Figure) -> Markup:
     values = (one.now, one.least, one.most)
     return tag(
         "tr",
-        tag("th", one.name, scope="row"),
+        tag("th", one.name),
         *(tag("td", quantity(one.name, value)) for value in values),
     )

@@ -25,16 +25,20 @@
     return [times, curve.tenths.map((value) => (value === null ? null : value / 10))];
   };
 
-  // A thin line for each launch and each run, its shape and its number above; the list below says what it was.
+  // A thin line for each launch and each run, its shape and its number above, one shape for those that stand too close;
+  // the list below says what each was.
   const drawMarks = (plot, marks) => {
     const { ctx, bbox } = plot, scale = devicePixelRatio || 1;
-    let last = -Infinity;
     ctx.save();
     ctx.font = `${Math.round(11 * scale)}px system-ui, sans-serif`;
     ctx.textBaseline = "middle";
+    ctx.textAlign = "center";
+    const y = bbox.top - 9 * scale, size = GLYPH * scale, heads = [];
     marks.forEach(([at, kind], place) => {
-      const x = Math.round(plot.valToPos(at, "x", true)) + 0.5, y = bbox.top - 9 * scale, size = GLYPH * scale;
+      const x = Math.round(plot.valToPos(at, "x", true)) + 0.5, before = heads.at(-1);
       if (x < bbox.left || x > bbox.left + bbox.width) return;
+      if (before && x - before.x < 24 * scale) before.to = place + 1;
+      else heads.push({ x, kind, from: place + 1, to: place + 1 });
       ctx.strokeStyle = ctx.fillStyle = colour("dim");
       ctx.lineWidth = scale;
       ctx.setLineDash([2 * scale, 3 * scale]);
@@ -42,16 +46,15 @@
       ctx.moveTo(x, bbox.top - 3 * scale);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      if (x - last < 15 * scale) return;  // its neighbour's shape stands there; the line and the list remain
-      ctx.setLineDash([]);
-      ctx.fillStyle = colour("ink");
+    });
+    ctx.setLineDash([]);
+    ctx.fillStyle = colour("ink");
+    heads.forEach(({ x, kind, from, to }) => {
       ctx.beginPath();
       if (kind === "launch") ctx.moveTo(x, y - size), ctx.lineTo(x + size, y + size), ctx.lineTo(x - size, y + size);
       else ctx.moveTo(x, y - size * 1.2), ctx.lineTo(x + size * 1.2, y), ctx.lineTo(x, y + size * 1.2), ctx.lineTo(x - size * 1.2, y);
       ctx.fill();
-      last = x;
-      ctx.textAlign = "center";
-      ctx.fillText(String(place + 1), x, y - 13 * scale);
+      ctx.fillText(from === to ? String(from) : `${from}\u2013${to}`, x, y - 13 * scale);
     });
     ctx.restore();
   };

@@ -13,6 +13,7 @@ from fleetops.render.html.symbols import symbols
 from fleetops.render.html.tags import Markup, tag
 from fleetops.render.html.words import offset_s
 
+_MANY = 60
 _NOBODY = "default-src 'none'; base-uri 'none'; form-action 'none'"
 
 
@@ -39,6 +40,7 @@ def report_page(page: FleetPage) -> str:
         tag("main", grid(page), *parts, runs(page)),
         frame_data(page, offset_s(page.at)),
         Markup(f"<script>{script}</script>"),
+        class_="many" if len(page.hosts) > _MANY else None,
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fleetops.render.plain import safe
 
-_VOID = {"meta", "use", "rect", "path", "line"}
+_VOID = {"meta", "use", "path"}
 """Written without an end tag; within SVG closed in themselves."""
 
 

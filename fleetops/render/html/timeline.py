@@ -1,6 +1,6 @@
 """A host's health over time: a band that needs no script, taller where it is worse, and its bad stretches in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fleetops.model.finding import Severity
 from fleetops.model.page import Band, FleetPage, HostPage, Spell
@@ -20,7 +20,7 @@ def timeline(host: HostPage, page: FleetPage) -> Markup:
     share = _share(host)
     band = tag(
         "svg",
-        *(_rect(band) for band in host.bands if band.severity is not None),
+        *_paths(host.bands),
         viewBox=f"0 0 {page.cells} {_TALL}",
         preserveAspectRatio="none",
         class_="timeline",
@@ -39,17 +39,16 @@ def _share(host: HostPage) -> str:
     return f"well in {host.well:,} of {plural(host.sweeps, 'sweep')}"
 
 
-def _rect(band: Band) -> Markup:
-    assert band.severity is not None  # noqa: S101 - the caller leaves those out
-    height = _HEIGHTS[band.severity]
-    return tag(
-        "rect",
-        x=str(band.first),
-        y=str(_TALL - height),
-        width=str(band.cells),
-        height=str(height),
-        class_=kind(band.severity),
-    )
+def _paths(bands: Sequence[Band]) -> Iterator[Markup]:
+    """One outline for each severity: of a thousand hosts, an element for each band would be most of the page."""
+    for severity, height in _HEIGHTS.items():
+        corners = [
+            f"M{band.first} {_TALL - height}h{band.cells}v{height}h-{band.cells}z"
+            for band in bands
+            if band.severity is severity
+        ]
+        if corners:
+            yield tag("path", d="".join(corners), class_=kind(severity))
 
 
 def _spells(spells: tuple[Spell, ...]) -> Iterator[Markup]:
@@ -61,7 +60,10 @@ def _spells(spells: tuple[Spell, ...]) -> Iterator[Markup]:
 
 def _spell(spell: Spell) -> Markup:
     took = lasted(spell.until - spell.since)
-    span = [moment(spell.since), " until now" if spell.lasts else joined([" to ", moment(spell.until)])]
+    span = [
+        moment(spell.since),
+        " until now" if spell.lasts else joined([" to ", moment(spell.until, after=spell.since)]),
+    ]
     return tag(
         "li",
         symbol(kind(spell.severity)),

@@ -31,11 +31,13 @@ def symbol(name: str) -> Markup:
     return tag("svg", tag("use", href=f"#is-{name}"), class_=f"symbol {name}", aria_hidden="true")
 
 
-def moment(at: float) -> Markup:
-    """`Thu 26 Nov 14:02`, for a machine as well."""
+def moment(at: float, *, after: float | None = None) -> Markup:
+    """`Thu 26 Nov 14:02`, for a machine as well; without the day where it is that of the one it stands after."""
     local = time.localtime(at)
+    same_day = after is not None and time.localtime(after)[:3] == local[:3]
     # The day of the month without its zero is no standard directive.
-    shown = f"{time.strftime('%a', local)} {local.tm_mday} {time.strftime('%b %H:%M', local)}"
+    day = "" if same_day else f"{time.strftime('%a', local)} {local.tm_mday} {time.strftime('%b', local)} "
+    shown = f"{day}{time.strftime('%H:%M', local)}"
     return tag("time", shown, datetime=time.strftime("%Y-%m-%dT%H:%M:%S%z", local))
 
 
