@@ -4,7 +4,7 @@ import os
 import time
 
 import pytest
-from chromium import chromium
+from chromium import PROGRAM, chromium
 from report_week import page_of_the_week
 
 from fleetops.render.html.page import report_page
@@ -43,5 +43,7 @@ def page_file(text, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser():
+    if not PROGRAM:
+        pytest.skip("Chromium is not installed (Debian: chromium)")
     with chromium() as tab:
         yield tab

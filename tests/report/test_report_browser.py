@@ -148,8 +148,6 @@ def test_a_screen_reader_is_given_a_name_for_everything(browser, page_file):
 
 def test_a_command_is_copied(browser, page_file):
     opened(browser, page_file)
-    origin = browser.ask("location.origin")
-    del origin
     browser.ask("document.querySelector('.command button').click()")
     browser.ask("new Promise(done => setTimeout(done, 50))")
     assert browser.ask("document.querySelector('.command button').textContent") in {"Copied", "Selected"}
@@ -160,6 +158,47 @@ def test_it_prints_dark_on_light_without_what_only_a_screen_has(browser, page_fi
     assert browser.ask(GROUND) == "rgb(255, 255, 255)"
     assert browser.ask(INK) == "rgb(0, 0, 0)"
     assert browser.ask("getComputedStyle(document.querySelector('.back')).display") == "none"
+
+
+def test_a_stretch_is_drawn_across_to_see_it_closer_and_a_double_click_goes_back(browser, page_file):
+    opened(browser, page_file)
+    go_to(browser, "node-174")
+    picture = "document.querySelector('#host-node-174 canvas').toDataURL()"
+    x, y, width = browser.ask(
+        "(b => [b.x, b.y + 50, b.width])(document.querySelector('#host-node-174 .u-over').getBoundingClientRect())"
+    )
+
+    def mouse(kind, share, clicks=1):
+        browser.call(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=x + width * share,
+            y=y,
+            button="left",
+            clickCount=clicks,
+            buttons=1,
+        )
+
+    def let_it_draw():
+        browser.ask(
+            "document.querySelectorAll('.u-over').forEach(one => one.dispatchEvent(new Event('mouseleave')))"
+        )
+        browser.settle()
+        return browser.ask(picture)
+
+    whole = let_it_draw()
+    for kind, share in (
+        ("mouseMoved", 0.5),
+        ("mousePressed", 0.5),
+        ("mouseMoved", 0.6),
+        ("mouseReleased", 0.6),
+    ):
+        mouse(kind, share)
+    assert let_it_draw() != whole
+    for clicks in (1, 2):
+        mouse("mousePressed", 0.4, clicks)
+        mouse("mouseReleased", 0.4, clicks)
+    assert let_it_draw() == whole
 
 
 def test_a_finger_or_a_mouse_reads_a_value(browser, page_file):

@@ -65,20 +65,24 @@
     return found;
   }, []);
 
+  const isWhole = ({ data: [times] }, least, most) => least == null || (least <= times[0] && most >= times.at(-1));
+
   const options = (holder, curve, marks) => ({
     width: holder.clientWidth, height: HEIGHT, padding: [marks.length ? 30 : 10, 12, 0, 0],
     legend: { show: false }, tzDate: zoned,
-    cursor: { y: false, drag: { x: false, y: false }, sync: { key: holder.dataset.host } },
+    cursor: { y: false, drag: { x: true, y: false, dist: 8 }, sync: { key: holder.dataset.host } },
     scales: {
-      x: { range: () => [frame.since, frame.at] },
+      // The whole stretch, also where there are few numbers in it; what was drawn across with the mouse; and back.
+      x: { range: (plot, least, most) => (isWhole(plot, least, most) ? [frame.since, frame.at] : [least, most]) },
       y: { range: (_plot, least, most) => [Math.min(0, least), most > 0 ? most * 1.04 : 1] },
     },
     axes: [
       {
         stroke: () => colour("dim"), font: FONT, grid: { show: false }, space: 64, size: 30,
         ticks: { stroke: () => colour("line"), width: 1, size: 5 },
-        values: (_plot, splits) => splits.map((at) => {
+        values: (_plot, splits, _axis, _space, step) => splits.map((at) => {
           const date = zoned(at);
+          if (step < 60) return `${clock(date)}:${two(date.getSeconds())}`;
           return date.getHours() || date.getMinutes() ? clock(date) : day(date);
         }),
       },
