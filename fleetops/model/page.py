@@ -41,10 +41,15 @@ class Spell:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One number over the whole stretch, in the unit that its name ends in."""
+    """One number over the whole stretch, in the unit that its name ends in.
+
+    Attributes:
+        latest: as it was last read; at: when that was, which may be long before the host's last sweep.
+    """
 
     name: str
-    now: float
+    latest: float
+    at: float
     least: float
     most: float
     samples: int

@@ -102,15 +102,15 @@ class SweepStore:
 
     def figures(self, host: str, *, since: float) -> tuple[Figure, ...]:
         """Every number of the host in short, by name: of a thousand hosts, all samples would be a hundred million."""
-        query = """select name, min(value), max(value), count(*), (
-            select value from samples as latest where latest.host = samples.host and latest.name = samples.name
+        query = """select name, min(value), max(value), count(*), max(at), (
+            select value from samples as last where last.host = samples.host and last.name = samples.name
             order by at desc limit 1
         ) from samples where host = ? and at >= ? group by name order by name"""
         with self._file.reading() as database:
             rows = database.execute(query, (host, since)).fetchall()
         return tuple(
-            Figure(name=name, now=now, least=least, most=most, samples=count)
-            for name, least, most, count, now in rows
+            Figure(name=name, latest=latest, at=at, least=least, most=most, samples=count)
+            for name, least, most, count, at, latest in rows
         )
 
     def health(self, host: str, *, since: float) -> tuple[tuple[float, Severity], ...]:

@@ -124,10 +124,35 @@ def test_it_tells_the_incident_without_its_script(parsed):
         assert words in told, words
 
 
+def test_what_was_last_read_long_ago_is_not_told_as_of_now(parsed):
+    labels = {
+        one["aria-label"].split(" over")[0]: one["aria-label"]
+        for _, one in parsed.elements
+        if one.get("class") == "chart"
+    }
+    assert "now " in labels["Host memory available of node-178"]
+    assert "now " not in labels["GPU memory used of node-178"]
+    assert "on Sun 29 Nov 09:56 " in labels["GPU memory used of node-178"]
+
+
+def test_a_host_that_was_well_long_ago_says_how_long(week):
+    old = replace(week.hosts[0], swept_at=NOW - 3 * 3600)
+    tiles = [
+        re.sub(r"<[^>]*>", " ", tile)
+        for tile in re.findall(
+            r'class="tile ok">(.*?)</a>', report_page(replace(week, hosts=(old, week.hosts[1])))
+        )
+    ]
+    assert ["ago" in tile for tile in tiles] == [True, False]
+    assert "swept 3 h ago" in tiles[0]
+
+
 def test_charts_are_told_in_words(parsed):
     labels = [one["aria-label"] for _, one in parsed.elements if one.get("class") == "chart"]
     assert len(labels) == 8 * 2 + 2
-    assert all(re.search(r"now .* G(i)?B, least .* G(i)?B, most .* G(i)?B", label) for label in labels)
+    assert all(
+        re.search(r"(now|on .*) .* G(i)?B, least .* G(i)?B, most .* G(i)?B", label) for label in labels
+    )
 
 
 def test_a_tile_says_in_words_what_it_shows_in_colour(text):
@@ -158,7 +183,7 @@ def test_no_word_of_a_host_becomes_markup(words, week, parsed):
         launches=[replace(launches()[0], node=host, profile=words, run_id=words)],
         runs=[replace(run("1", words, host, NOW - 60, 4, words, words), run_id=words)],
     )
-    named = replace(week.hosts[1], figures=(Figure(name=words, now=1, least=1, most=1, samples=1),))
+    named = replace(week.hosts[1], figures=(Figure(name=words, latest=1, at=0, least=1, most=1, samples=1),))
     page = fleet_page(the_week(3600), hostile, HOSTS[:1], since=SINCE, at=NOW)
     page = replace(page, hosts=(*page.hosts, replace(named, name="node-172", about=(words,), marks=(
         Mark(at=NOW - 60, kind="run", what=words, note=words),))))  # fmt: skip
@@ -201,7 +226,7 @@ def test_what_is_silenced_is_shown_and_does_not_count(week):
 
 
 def test_a_thousand_hosts_of_a_week_stay_small(week):
-    """Each at its worst: as many points as may be drawn, no two cells alike, fifty numbers, a finding."""
+    """Each at its worst: as many points as may be drawn, no two cells alike, fifty numbers, a finding, four marks."""
     hosts = [replace(HOSTS[3], name=f"node-{number:04}") for number in range(1000)]
     alike = Week(
         {"node-0000": [(at, Severity(place % 4)) for place, at in enumerate(times(7200))]},
@@ -210,7 +235,7 @@ def test_a_thousand_hosts_of_a_week_stay_small(week):
     one = fleet_page(alike, told(), hosts, since=SINCE, at=NOW)
     first = one.hosts[0]
     assert all(len(curve.points) <= 2 * one.cells + one.cells for curve in first.curves.values())
-    numbers = tuple(Figure(name=f"gpu-GPU-1a2b3c4d-{n}-some-count", now=1.5e9, least=1.4e9, most=1.6e9, samples=9) for n in range(50))  # fmt: skip
+    numbers = tuple(Figure(name=f"gpu-GPU-1a2b3c4d-{n}-some-count", latest=1.5e9, at=NOW, least=1.4e9, most=1.6e9, samples=9) for n in range(50))  # fmt: skip
     filled = replace(first, figures=numbers, found=tracked()[:1], severity=Severity.CRITICAL)
     few, more = (
         len(report_page(replace(one, hosts=tuple(replace(filled, name=host.name) for host in hosts[:count]))))

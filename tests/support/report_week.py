@@ -50,7 +50,14 @@ class Week:
 
 def _figure(name, samples):
     values = [one.value for one in samples]
-    return Figure(name=name, now=values[-1], least=min(values), most=max(values), samples=len(values))
+    return Figure(
+        name=name,
+        latest=values[-1],
+        at=samples[-1].at,
+        least=min(values),
+        most=max(values),
+        samples=len(values),
+    )
 
 
 def times(every=EVERY):

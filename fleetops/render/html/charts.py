@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from fleetops.model.page import Curve, FleetPage, HostPage
+from fleetops.model.page import Curve, Figure, FleetPage, HostPage
 from fleetops.model.units import GB, GIB
 from fleetops.render.html.tags import Markup, data_block, joined, tag
-from fleetops.render.html.words import quantity
+from fleetops.render.html.words import as_of, quantity
 
 _TITLES = {
     "mem-available-bytes": "Host memory available",
@@ -38,7 +38,7 @@ def frame_data(page: FleetPage, offset_s: int) -> Markup:
 
 
 def _figure(host: HostPage, curve: Curve, place: int) -> Markup:
-    title, said = _TITLES[curve.figure.name], _in_words(curve)
+    title, said = _TITLES[curve.figure.name], _in_words(host, curve.figure)
     numbers = [tag("span", tag("b", value), f" {name}") for name, value in said]
     spoken = ", ".join(f"{name} {value}" for name, value in said)
     done = f"; {len(host.marks)} marks: see the list" if host.marks else ""
@@ -57,12 +57,11 @@ def _figure(host: HostPage, curve: Curve, place: int) -> Markup:
     )
 
 
-def _in_words(curve: Curve) -> list[tuple[str, str]]:
-    name = curve.figure.name
+def _in_words(host: HostPage, figure: Figure) -> list[tuple[str, str]]:
     return [
-        ("now", quantity(name, curve.figure.now)),
-        ("least", quantity(name, curve.figure.least)),
-        ("most", quantity(name, curve.figure.most)),
+        (as_of(figure.at, host.swept_at), quantity(figure.name, figure.latest)),
+        ("least", quantity(figure.name, figure.least)),
+        ("most", quantity(figure.name, figure.most)),
     ]
 
 

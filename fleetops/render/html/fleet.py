@@ -12,6 +12,8 @@ from fleetops.render.html.words import kind, moment, plural, symbol, word, zone
 _ORDER = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK, None)
 _KINDS = (("node", "Nodes"), ("hypervisor", "Proxmox hosts"))
 _RUNS = 100
+# What was seen longer ago is said as that, also where it was well then.
+_OLD_S = 3600.0
 
 
 def headline(page: FleetPage) -> Markup:
@@ -42,7 +44,7 @@ def grid(page: FleetPage) -> Markup:
     """As the inventory has them: from one page to the next each keeps its place."""
     groups = [(name, [host for host in page.hosts if host.kind == one]) for one, name in _KINDS]
     parts = [
-        joined([tag("h3", name), tag("ul", *map(_tile, hosts), class_="grid")])
+        joined([tag("h3", name), tag("ul", *(_tile(host, page.at) for host in hosts), class_="grid")])
         for name, hosts in groups
         if hosts
     ]
@@ -92,11 +94,14 @@ def _as_of(page: FleetPage) -> Iterator[str]:
     yield f"It looks back {show_duration(page.at - page.since)}. Times are {zone(page.at)}."
 
 
-def _tile(host: HostPage) -> Markup:
+def _tile(host: HostPage, now: float) -> Markup:
     severity = kind(host.severity)
     told = [one.finding.subject for one in host.found if not one.silenced_until]
     more = f"\u00a0+{len(told) - 1}" if len(told) > 1 else ""
     subject = [tag("span", f"{told[0]}{more}", class_="subject")] if told else []
+    old_s = now - host.swept_at if host.swept_at is not None else 0.0
+    if old_s > _OLD_S:
+        subject.append(tag("span", f"swept {show_duration(old_s)} ago", class_="subject"))
     return tag(
         "li",
         tag(

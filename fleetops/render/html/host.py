@@ -5,7 +5,7 @@ from fleetops.render.html.charts import charts
 from fleetops.render.html.findings import cleared, findings
 from fleetops.render.html.tags import Markup, joined, tag
 from fleetops.render.html.timeline import timeline
-from fleetops.render.html.words import kind, moment, plural, quantity, symbol, word
+from fleetops.render.html.words import as_of, kind, moment, plural, quantity, symbol, word
 
 
 def host_part(host: HostPage, page: FleetPage) -> Markup:
@@ -24,7 +24,7 @@ def host_part(host: HostPage, page: FleetPage) -> Markup:
         timeline(host, page),
         charts(host),
         _marks(host.marks),
-        _figures(host.figures),
+        _figures(host),
         cleared(host),
         tag("p", tag("a", "All hosts", href="#hosts"), class_="back"),
         id=f"host-{host.name}",
@@ -57,18 +57,23 @@ def _mark(mark: Mark) -> Markup:
     )
 
 
-def _figures(figures: tuple[Figure, ...]) -> Markup:
-    if not figures:
+def _figures(host: HostPage) -> Markup:
+    if not host.figures:
         return Markup()
-    head = tag("tr", *(tag("th", name, scope="col") for name in ("number", "now", "least", "most")))
-    table = tag("table", tag("thead", head), tag("tbody", *map(_figure, figures)))
-    return tag("details", tag("summary", plural(len(figures), "further number")), table, class_="figures")
+    rows = (_figure(one, host.swept_at) for one in host.figures)
+    head = tag("tr", *(tag("th", name, scope="col") for name in ("number", "latest", "least", "most")))
+    table = tag("table", tag("thead", head), tag("tbody", *rows))
+    return tag(
+        "details", tag("summary", plural(len(host.figures), "further number")), table, class_="figures"
+    )
 
 
-def _figure(one: Figure) -> Markup:
-    values = (one.now, one.least, one.most)
+def _figure(one: Figure, swept_at: float | None) -> Markup:
+    values = (one.latest, one.least, one.most)
+    told = as_of(one.at, swept_at)
+    stale = [tag("span", f" {told}", class_="dim")] if told != "now" else []
     return tag(
         "tr",
-        tag("th", one.name),
+        tag("th", one.name, *stale),
         *(tag("td", quantity(one.name, value)) for value in values),
     )

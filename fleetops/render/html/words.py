@@ -35,10 +35,19 @@ def moment(at: float, *, after: float | None = None) -> Markup:
     """`Thu 26 Nov 14:02`, for a machine as well; without the day where it is that of the one it stands after."""
     local = time.localtime(at)
     same_day = after is not None and time.localtime(after)[:3] == local[:3]
-    # The day of the month without its zero is no standard directive.
-    day = "" if same_day else f"{time.strftime('%a', local)} {local.tm_mday} {time.strftime('%b', local)} "
-    shown = f"{day}{time.strftime('%H:%M', local)}"
+    shown = time.strftime("%H:%M", local) if same_day else _shown(local)
     return tag("time", shown, datetime=time.strftime("%Y-%m-%dT%H:%M:%S%z", local))
+
+
+def _shown(local: time.struct_time) -> str:
+    """The day of the month without its zero is no standard directive."""
+    return f"{time.strftime('%a', local)} {local.tm_mday} {time.strftime('%b %H:%M', local)}"
+
+
+def as_of(at: float, swept_at: float | None) -> str:
+    """`now` where the host's last sweep has read it; what is older is not told as if it still were so."""
+    is_fresh = swept_at is not None and at >= swept_at
+    return "now" if is_fresh else f"on {_shown(time.localtime(at))}"
 
 
 def zone(at: float) -> str:
