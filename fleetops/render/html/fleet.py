@@ -18,10 +18,7 @@ _OLD_S = 3600.0
 
 def headline(page: FleetPage) -> Markup:
     """How many, how they are, and as of when."""
-    counts = [
-        tag("li", symbol(kind(severity)), tag("b", f"{count:,}"), f" {word(severity)}", class_=kind(severity))
-        for severity, count in _counts(page)
-    ]
+    counts = [_count(page, severity, count) for severity, count in _counts(page)]
     return tag(
         "header",
         tag("h1", plural(len(page.hosts), "host")),
@@ -78,6 +75,14 @@ def _counts(page: FleetPage) -> Iterator[tuple[Severity | None, int]]:
     for severity in _ORDER:
         if count := sum(host.severity is severity for host in page.hosts):
             yield severity, count
+
+
+def _count(page: FleetPage, severity: Severity | None, count: int) -> Markup:
+    """A link to the first of them, which the others of its kind follow; of those that are well nobody looks for one."""
+    said = joined([symbol(kind(severity)), tag("b", f"{count:,}"), f" {word(severity)}"])
+    first = next(host for host in page.hosts if host.severity is severity)
+    told = said if severity is Severity.OK else tag("a", said, href=f"#host-{first.name}")
+    return tag("li", told, class_=kind(severity))
 
 
 def _as_of(page: FleetPage) -> Iterator[str]:
