@@ -14,7 +14,7 @@ TOGETHER := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 export FLEETOPS_CACHE ?= $(CURDIR)/.demo
 
-.PHONY: help demo soak test test-long test-releases test-live recovery-matrix interruptions cuts contention deep-matrix fuzz check format lint types layers docs clean
+.PHONY: help demo soak screenshots test test-long test-releases test-live recovery-matrix interruptions cuts contention deep-matrix fuzz check format lint types layers docs clean
 
 help: ## what can be made
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ contention: $(VENV)/installed-dev ## two operators at the same moment, two hundr
 
 soak: $(VENV)/installed-dev ## a thousand sweeps of the lab in a row: memory, threads, descriptors, processes left (half an hour)
 	$(BIN)/python tools/soak.py
+
+screenshots: $(VENV)/installed-dev ## pictures of the page of a made-up week, for the documentation (Debian's chromium)
+	$(BIN)/python tools/screenshots.py
 
 check: $(VENV)/installed-dev ## the whole gate: format, lint, types, layers, tests
 	$(BIN)/ruff format --check .

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -48,10 +48,14 @@ class Store:
         query = "select * from launches where node = ? and run_id <> ? order by at desc limit 1"
         with self._reading() as database:
             row = database.execute(query, (node, other_than)).fetchone()
-        if row is None:
-            return None
-        name, profile, at, run_id, capacity = row
-        return LaunchRecord(node=name, profile=profile, at=at, run_id=run_id, capacity=_capacity(capacity))
+        return _launch(row) if row else None
+
+    def launches(self, *, since: float) -> tuple[LaunchRecord, ...]:
+        """Every launch that became ready since then, on any node, the oldest first."""
+        query = "select * from launches where at >= ? order by at"
+        with self._reading() as database:
+            rows = database.execute(query, (since,)).fetchall()
+        return tuple(_launch(row) for row in rows)
 
     def record_baseline(self, node: str, at: float, baseline: Baseline) -> None:
         """Remember how the idle node looks; the newest one counts."""
@@ -94,6 +98,17 @@ class Store:
         with self._reading() as database:
             row = database.execute("select machine_id from hosts where name = ?", (name,)).fetchone()
         return row[0] if row else ""
+
+
+def _launch(row: Sequence[str | float]) -> LaunchRecord:
+    node, profile, at, run_id, capacity = row
+    return LaunchRecord(
+        node=str(node),
+        profile=str(profile),
+        at=float(at),
+        run_id=str(run_id),
+        capacity=_capacity(str(capacity)),
+    )
 
 
 def _baseline(text: str) -> Baseline:

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from fleetops.model.finding import Finding, Severity
+from fleetops.model.page import Figure
 from fleetops.model.past import Past, Sample
 from fleetops.model.sweep import HostSweep, Silenced, Sweep, Tracked
 from fleetops.store.state_file import StateFile
@@ -91,6 +92,26 @@ class SweepStore:
         """Every number of the host since then, by name."""
         with self._file.reading() as database:
             return _series(database, host, since)
+
+    def series(self, host: str, name: str, *, since: float) -> tuple[Sample, ...]:
+        """One number of the host since then."""
+        query = "select at, value from samples where host = ? and name = ? and at >= ? order by at"
+        with self._file.reading() as database:
+            rows = database.execute(query, (host, name, since)).fetchall()
+        return tuple(Sample(at=at, value=value) for at, value in rows)
+
+    def figures(self, host: str, *, since: float) -> tuple[Figure, ...]:
+        """Every number of the host in short, by name: of a thousand hosts, all samples would be a hundred million."""
+        query = """select name, min(value), max(value), count(*), max(at), (
+            select value from samples as last where last.host = samples.host and last.name = samples.name
+            order by at desc limit 1
+        ) from samples where host = ? and at >= ? group by name order by name"""
+        with self._file.reading() as database:
+            rows = database.execute(query, (host, since)).fetchall()
+        return tuple(
+            Figure(name=name, latest=latest, at=at, least=least, most=most, samples=count)
+            for name, least, most, count, at, latest in rows
+        )
 
     def health(self, host: str, *, since: float) -> tuple[tuple[float, Severity], ...]:
         """When it was swept, and the worst that was found."""

@@ -35,6 +35,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "playbook": ("run", "kill", "HOST", "--dry-run"),
     "probe": ("HOST",),
     "recover": ("HOST", "--dry-run"),
+    "report": ("HOST", "--html", "fleet.html"),
     "reset-gpus": ("HOST", "--dry-run"),
     "run": ("HOST", "--", "true"),
     "runs": (),

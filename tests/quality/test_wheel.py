@@ -65,6 +65,8 @@ def test_the_wheel_carries_code_playbooks_example_and_monitoring_and_nothing_els
         names = archive.namelist()
     assert {name.split("/")[0].split("-")[0] for name in names} == {"fleetops"}
     assert "fleetops/py.typed" in names
+    page = {name.removeprefix("fleetops/render/html/") for name in names}
+    assert {"page.css", "page.js", "uplot/uPlot.iife.min.js", "uplot/uPlot.min.css", "uplot/LICENSE"} <= page
     for folder, source in (("playbooks",) * 2, ("inventory",) * 2, ("monitoring", "docs/monitoring")):
         packed = {
             name.removeprefix(f"fleetops/_data/{folder}/") for name in names if f"_data/{folder}/" in name
