@@ -8,7 +8,7 @@ from fleetops.model.command import Outcome
 from fleetops.model.fleet import Hypervisor
 from fleetops.model.guest import TASKS
 
-RUNNING = '[{"upid": "UPID:1", "type": "vzdump", "id": "174"}, {"upid": "UPID:2", "type": "qmstart", "id": "181"}]'
+RUNNING = '[{"upid": "UPID:1", "type": "vzdump", "id": "174"}, {"upid": "UPID:2", "type": "qmstart", "id": "181"}]\n'
 
 
 def test_the_tasks_of_two_guests_are_one_command():
