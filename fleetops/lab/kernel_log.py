@@ -60,15 +60,22 @@ def clear_log(driver: Path) -> None:
     (driver / _NAME).unlink(missing_ok=True)
 
 
-def out_of_memory(pid: int, comm: str, resident_kb: int, *, guest: str = "host") -> tuple[str, ...]:
-    """What the kernel says when it kills for want of memory (its mm/oom_kill.c, and the recorded samples)."""
+def out_of_memory(
+    pid: int, comm: str, resident_kb: int, *, guest: str = "host", at_limit: bool = False
+) -> tuple[str, ...]:
+    """What the kernel says when it kills for want of memory (its mm/oom_kill.c, and the recorded samples).
+
+    guest: the container that the process is in. at_limit: that was at its own limit, not the machine out of memory.
+    """
     cgroup = "/" if guest == "host" else f"/lxc/{guest}/ns"
+    why = f"oom_memcg=/lxc/{guest}" if at_limit else "global_oom"
+    kind = "MEMCG" if at_limit else "NONE"
     where = (
-        f"constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,task_memcg={cgroup}"
+        f"constraint=CONSTRAINT_{kind},nodemask=(null),cpuset=/,mems_allowed=0-1,{why},task_memcg={cgroup}"
     )
     figures = f"total-vm:{resident_kb * 4}kB, anon-rss:{resident_kb}kB, file-rss:0kB, shmem-rss:0kB, UID:0"
     return (
         f"{comm} invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, oom_score_adj=0",
         f"oom-kill:{where},task={comm},pid={pid},uid=0",
-        f"Out of memory: Killed process {pid} ({comm}) {figures} pgtables:{resident_kb // 512}kB oom_score_adj:0",
+        f"{'Memory cgroup out' if at_limit else 'Out'} of memory: Killed process {pid} ({comm}) {figures} pgtables:{resident_kb // 512}kB oom_score_adj:0",
     )

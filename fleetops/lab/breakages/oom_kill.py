@@ -10,8 +10,8 @@ NAME = "oom-kill"
 SUMMARY = "the service runs; a tokenizer job beside it was ended by the kernel's OOM killer, which only its log tells"
 EXPLANATION = (
     "Somebody's job asked for more memory than was left, and the kernel chose it and not the service. Afterwards there is"
-    " memory again, and every process that one looks for is there; the next time it may choose a rank. Of a container the"
-    " kill stands in its hypervisor's kernel log, under the container's cgroup."
+    " memory again, and every process that one looks for is there; the next time it may choose a rank. Of a container at"
+    " its limit the kill stands in its hypervisor's kernel log, under the container's cgroup."
 )
 PLATFORMS = ("lxc", "vm", "bare")
 _HELD_KB = 61_000_000
@@ -22,5 +22,7 @@ def apply(folder: Path, node: str) -> None:
     broken = BrokenNode(folder, node)
     broken.clear()
     broken.serve_profile()
-    guest = str(broken.host.guest_id) if broken.host.kind == "lxc" else "host"
-    meddle_with_driver(broken, "log", *out_of_memory(48_213, "python3", _HELD_KB, guest=guest))
+    inside = broken.host.kind == "lxc"
+    guest = str(broken.host.guest_id) if inside else "host"
+    told = out_of_memory(48_213, "python3", _HELD_KB, guest=guest, at_limit=inside)
+    meddle_with_driver(broken, "log", *told)
