@@ -29,7 +29,7 @@ def test_its_block_joins_what_is_there_and_leaves_it_again_byte_for_byte(cron):
     assert put.removeprefix(MINE).splitlines()[2].startswith(b"*/10 * * * * umask 077; ")
     ran = cron("install", "--every", "15m")
     assert "+*/15 * * * *" in ran.stdout
-    assert cron.crontab.read_bytes().count(b"sweep --json") == 1
+    assert cron.crontab.read_bytes().count(b"fleetops sweep --inventory") == 1
     assert cron("remove").stdout.startswith("removed   crontab of ")
     assert cron.crontab.read_bytes() == MINE
 

@@ -28,7 +28,7 @@ def swept(schedule):
 
 def test_the_sweep_understands_what_it_is_given():
     args = swept(made(hosts=("node-*", "!node-3", "@rack")))
-    assert (args.inventory, args.json, args.deadline) == ("/srv/fleet/inventory", True, 90.0)
+    assert (args.inventory, args.json, args.deadline) == ("/srv/fleet/inventory", False, 90.0)
     assert args.hosts == ["node-*", "!node-3", "@rack"]
     assert args.every is None
     assert args.recover is None  # it observes

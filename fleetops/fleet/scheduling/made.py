@@ -50,7 +50,7 @@ def make_schedule(
     environment |= {"PYTHONPATH": program.package} if program.package else {}
     options = ["--deadline", f"{deadline_s:g}s", *(["--textfile", str(textfile)] if textfile else [])]
     # -P: what lies in the current folder is not taken for a module.
-    words = [program.interpreter, "-P", "-m", "fleetops", "sweep", "--json", "--inventory", str(inventory)]
+    words = [program.interpreter, "-P", "-m", "fleetops", "sweep", "--inventory", str(inventory)]
     writable = [state, *([cache] if cache else []), *([textfile.parent] if textfile else [])]
     return Schedule(
         name=schedule_name(inventory),
