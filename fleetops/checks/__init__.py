@@ -91,7 +91,9 @@ def judge_fleet(observations: Iterable[Observation]) -> tuple[Finding, ...]:
 
 
 def remember(observation: Observation) -> Remembered:
-    """What the next sweep's checks will want to know of this one."""
+    """What the next sweep's checks will want to know of this one; nothing of another machine that answers as the node."""
+    if another(observation):
+        return Remembered()
     return together(keep(observation) for keep in (of_node, *_rememberers(*_OF_NODES)))
 
 

@@ -1,6 +1,7 @@
 """How full a host's own file systems are: blocks and inodes, and /dev/shm.
 
-Only local types that can be written to are asked, and /dev/shm, whatever file system that lies in: df on a network file system whose server is gone hangs in D state. Each
+Only local types that can be written to are asked, a tmpfs where it holds /var or /var/log (log2ram and the like), and
+/dev/shm, whatever file system that lies in: df on a network file system whose server is gone hangs in D state. Each
 device once, however often it is mounted somewhere else; a container's own dataset on its hypervisor is the container's
 affair (Proxmox calls it `subvol-ID-disk-N`).
 """
@@ -22,6 +23,7 @@ set --
 for mount in $(awk '
   shown[$2] || $2 == "/dev/shm" { next }
   $2 == "/" { shown[$2] = 1; devices[$1] = 1; print $2; next }
+  $3 == "tmpfs" && $2 ~ /^[/]var([/]log)?$/ { shown[$2] = 1; print $2; next }
   $3 !~ /^(ext[234]|xfs|btrfs|zfs|f2fs|bcachefs|jfs|reiserfs|vfat)$/ || $4 ~ /^ro(,|$)/ { next }
   devices[$1] || $2 ~ /[/]subvol-[0-9]+-disk-[0-9]+$/ { next }
   count++ < 200 { shown[$2] = 1; devices[$1] = 1; print $2 }' /proc/mounts); do

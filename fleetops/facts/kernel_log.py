@@ -29,7 +29,7 @@ _WANTED = "|".join(  # noqa: FLY002 - one family a line
         "NVRM: |nvidia-nvswitch|SXid|fallen off the bus",
         "oom-kill|[Oo]ut of memory|Kill(ed)? process|memory.oom.group|killed as a result of limit",
         "blocked for more than|[Hh]ung task|hung_task: |soft lockup",
-        "vfio|after FLR|after bus reset|D3cold|pcieport|AER: ",
+        "vfio|after FLR|after bus reset|: reset done|D3cold|pcieport|AER: ",
         "I.O error|EXT4-fs error|XFS .*[Ss]hut|[Rr]emounting filesystem read-only",
     )
 )

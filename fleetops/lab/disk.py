@@ -53,7 +53,7 @@ sys.exit(main())
 # What the neighbour runs, as its profile `small` would: no incident and no recovery next door may disturb it.
 _SERVICE = (
     "cd /root; exec python3 -m sglang.launch_server --model-path /models/small --tp 2 --port 30000 "
-    "--mem-fraction-static 0.88 > /root/sglang.log 2>&1"
+    "--mem-fraction-static 0.88 --enable-metrics > /root/sglang.log 2>&1"
 )
 _BYSTANDER = """import pathlib, time
 

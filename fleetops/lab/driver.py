@@ -19,13 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fleetops.lab.kernel_log import clear_log
+from fleetops.lab.kernel_log import clear_log, log_kernel
 from fleetops.lab.ledger import DRIVER_FOLDER, HOST, Entry, Holding, Ledger, Totals, current_guest
 
 __all__ = ["DRIVER_FOLDER", "HOST", "Entry", "Holding", "Ledger", "Totals", "current_guest"]
 
 VERSION = "570.133.20"
 CUDA_VERSION = "12.8"
+LANES = 16
+NVLINKS = 18
+_ASKED_FOR = {"Reset": "0x1 (GPU Reset Required)", "Reboot": "0x2 (Node Reboot Required)"}
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,10 @@ class GpuState:
         lost: it has fallen off the bus.
         reset_fails: no reset of it succeeds.
         resets: how often it was reset.
+        remap_pending: a row of its memory waits for a reset to be replaced.
+        temperature_c: what it has whatever it does; None for what its use makes of it.
+        slowed_by: why it is slowed down, in the words of nvidia-smi's report.
+        lanes: of its PCI Express link; nvlinks: how many of those are up.
     """
 
     persistence: bool = True
@@ -64,6 +71,11 @@ class GpuState:
     lost: bool = False
     reset_fails: bool = False
     resets: int = 0
+    remap_pending: bool = False
+    temperature_c: int | None = None
+    slowed_by: tuple[str, ...] = ()
+    lanes: int = LANES
+    nvlinks: int = NVLINKS
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,8 @@ class Driver:
     def state(self, minor: int) -> GpuState:
         """A GPU's changeable state; the defaults where nothing was ever changed."""
         path = self._folder / "state" / f"{minor}.json"
-        return GpuState(**json.loads(path.read_text())) if path.exists() else GpuState()
+        told = json.loads(path.read_text()) if path.exists() else {}
+        return GpuState(**{**told, "slowed_by": tuple(told.get("slowed_by", ()))})
 
     def set_state(self, minor: int, **changes: Any) -> None:
         """Change a GPU's state; readers see the old or the new, never a mixture."""
@@ -119,8 +132,24 @@ class Driver:
         done = [minor for minor in minors if not self.state(minor).reset_fails]
         self.ledger.forget_leaks(done, stopped=stopped)
         for minor in done:
-            self.set_state(minor, recovery_action="None", lost=False, resets=self.state(minor).resets + 1)
+            self._log_reset(minor)
+            resets = self.state(minor).resets + 1
+            self.set_state(minor, recovery_action="None", lost=False, remap_pending=False, resets=resets)
         return done
+
+    def heal(self, minor: int) -> None:
+        """As if nothing had ever been wrong with a GPU; who uses it and how often it was reset stays as it is."""
+        was = self.state(minor)
+        self.set_state(minor, **{**vars(GpuState()), "persistence": was.persistence, "resets": was.resets})
+
+    def _log_reset(self, minor: int) -> None:
+        """What the kernel's log has of a reset, and of the driver's verdict, which is `None` again."""
+        address = next(gpu.bdf for gpu in self.gpus() if gpu.minor == minor)[4:].lower()
+        said = [f"nvidia {address}: reset done"]
+        if (asked := self.state(minor).recovery_action) in _ASKED_FOR:
+            changed = f"GPU recovery action changed from {_ASKED_FOR[asked]} to 0x0 (None)"
+            said.append(f"NVRM: Xid (PCI:{address.removesuffix('.0')}): 154, {changed}")
+        log_kernel(self._folder, *said)
 
     def reload(self) -> None:
         """What a boot of its own machine does: nothing of the driver's software is as it was, nothing is pinned."""

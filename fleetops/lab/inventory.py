@@ -66,6 +66,7 @@ profiles:
     port: 30000
     flags:
       mem-fraction-static: 0.88
+      enable-metrics: true
     host-memory: {reserve: 8 GB, floor: 4 GB}
     ready-deadline: 90s
     watch: 2s

@@ -6,12 +6,13 @@ from pathlib import Path
 from fleetops.lab.fleet import LabHost, gpus_of, guests_of
 
 DEVICES = "sys/bus/pci/devices"
+CURRENT_WIDTH = "current_link_width"
 # An H20: NVIDIA, 3D controller, its own number (pci_ids.h; NVIDIA's list of supported products).
 _WORDS = {
     "vendor": "0x10de",
     "class": "0x030200",
     "device": "0x2329",
-    "current_link_width": "16",
+    CURRENT_WIDTH: "16",
     "max_link_width": "16",
 }
 

@@ -181,6 +181,8 @@ def _was_there(one: Tracked) -> str:
 
 
 def _cleared(sweep: Sweep, width: int) -> Text:
+    """What several checks said in the same words is gone once."""
+    gone = {(one.finding.host, *_words(one)): one for one in sweep.cleared}.values()
     rows = [
         Row(
             label="cleared" if at == 0 else "",
@@ -188,6 +190,6 @@ def _cleared(sweep: Sweep, width: int) -> Text:
             note=_was_there(one),
             style="green",
         )
-        for at, one in enumerate(sweep.cleared)
+        for at, one in enumerate(gone)
     ]
     return Text("\n").join(lay_out(rows, width))

@@ -26,7 +26,7 @@ from node_scenes import (
     zombie,
 )  # fmt: skip
 
-from fleetops.checks import all_checks, judge
+from fleetops.checks import all_checks, judge, remember
 from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Observation, Severity
 from fleetops.model.fleet import Guest
@@ -46,6 +46,7 @@ from fleetops.model.machine import (
     Segment,
     Thread,
 )  # fmt: skip
+from fleetops.model.past import Remembered
 from fleetops.model.units import GB, MIB
 
 CHECKS = {check.name: check for check in all_checks() if not check.sweeps_only}
@@ -361,3 +362,8 @@ def test_the_incident_is_told_in_full():
         "memory-missing",
     }  # fmt: skip
     assert all(one.next.startswith("fleetops ") and "node-174" in one.next for one in found)
+
+
+def test_of_another_machine_that_answers_nothing_is_remembered():
+    assert remember(serving()).words
+    assert remember(serving(node=replace(NODE, machine_id="0bad"))) == Remembered()

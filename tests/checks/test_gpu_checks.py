@@ -8,13 +8,13 @@ from gpu_scenes import BARE, IN_VM, NOW, bus, eight, healthy, links, log, past, 
 from node_scenes import NODE, missing, profile
 
 from fleetops.checks import all_checks
-from fleetops.checks.gpu import gpu_ecc_uncorrected, gpu_nvlink, gpu_throttled, gpu_xid
+from fleetops.checks.gpu import gpu_ecc_uncorrected, gpu_lost, gpu_nvlink, gpu_throttled, gpu_xid
 from fleetops.facts.gpus import FACT as GPUS_FACT
 from fleetops.model.command import Outcome
 from fleetops.model.device_service import DEVICE_SERVICES, DeviceServices
 from fleetops.model.fact import Gap
 from fleetops.model.finding import Severity
-from fleetops.model.gpu import GPU_PCI, GPUS, NVLINKS, LostGpu, PciGpu
+from fleetops.model.gpu import GPU_PCI, GPUS, NVLINKS, Gpus, LostGpu, PciGpu
 from fleetops.model.guest import CLAIMS, GUEST, DeviceClaim, GuestState
 from fleetops.model.kernel import KERNEL_LOG
 from fleetops.model.past import Past, Sample
@@ -197,7 +197,8 @@ def test_no_two_findings_of_a_check_share_their_subject():
 @pytest.mark.parametrize(
     ("observation", "name", "command"),
     [
-        (logged((5, GSP)), "gpu-xid", "fleetops recover node-174 --dry-run"),
+        (logged((5, GSP)), "gpu-xid", "when nothing uses GPU 0, reset it (nvidia-smi -r -i 0000:10:00.0 on pve-01), then fleetops recover node-174"),
+        (swept(healthy(0, recovery_action="Reset"), on_host={KERNEL_LOG: log((5, GSP))}), "gpu-xid", "fleetops recover node-174 --dry-run"),
         (logged((5, OFF)), "gpu-xid", "reboot or power-cycle pve-01, then fleetops recover node-174"),
         (swept(node=BARE, on_node={KERNEL_LOG: log((5, OFF))}), "gpu-xid", "reboot or power-cycle node-174, then fleetops recover node-174"),
         (vm(on_node={KERNEL_LOG: log((5, OFF))}), "gpu-xid", "fleetops recover node-174 --dry-run"),
@@ -449,3 +450,21 @@ def test_a_machine_without_a_pci_bus_is_unknown():
 def test_samples_of_the_future_do_not_confuse_a_clock_that_was_set_back():
     ahead = Past(series={"gpu-GPU-3-hw-slowdown-us": (Sample(at=NOW + 60, value=0),)})
     assert CHECKS["gpu-throttled"].judge(slowed(3, "gpu_idle", us=10**9, past=ahead)) == []
+
+
+def test_while_a_lost_gpu_keeps_the_others_from_being_told_they_are_not_called_without_driver():
+    hidden = Gpus(
+        driver_version="570.133.20",
+        gpus=(),
+        lost=(LostGpu(bdf="0000:17:00.0", said="GPU is lost"),),
+        listed=7,
+    )
+    sight = swept(node=BARE, on_node={GPUS: hidden, NVLINKS: missing()})
+    assert CHECKS["gpu-pci"].judge(sight) == []
+    assert CHECKS["gpu-nvlink"].judge(sight) == []
+    assert [one.check for one in gpu_lost.CHECK.judge(sight)] == ["gpu-lost"]
+
+
+def test_what_keeps_the_gpus_from_being_read_is_not_told_of_their_links_again():
+    told = CHECKS["gpu-nvlink"].judge(swept(on_node={GPUS: missing(), NVLINKS: missing()}))
+    assert [one.subject for one in told] == ["gpus not known"]

@@ -272,8 +272,15 @@ def test_a_task_that_hung_before_the_last_sweep_is_not_told_again():
 def test_a_host_out_of_memory_that_ends_a_vm_is_critical():
     (finding,) = OF_HYPERVISORS["oom-killed"].judge(sight(lines(OF_VM)))
     assert (finding.host, finding.severity) == ("pve-01", CRITICAL)
-    assert "kvm (pid 77 in /qemu.slice/181.scope) holding 451 GB" in finding.evidence
-    assert "of guest 181 (node-181)" in finding.evidence
+    assert "kvm (pid 77 in /qemu.slice/181.scope) of guest 181 (node-181) holding 451 GB" in finding.evidence
+
+
+def test_victims_of_one_name_and_place_are_told_together():
+    both = [text.replace("32413", pid) for pid in ("32413", "32414") for text in OF_174]
+    (finding,) = oom(swept(*service_processes(), on_hypervisor=lines(both)))
+    assert "2 processes for want of memory" in finding.evidence
+    assert "sglang::schedul (pids 32413, 32414 in /lxc" in finding.evidence
+    assert "holding 0.8 GB" in finding.evidence
 
 
 def test_what_ran_into_its_own_containers_limit_is_the_nodes_to_tell():

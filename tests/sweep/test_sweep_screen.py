@@ -90,6 +90,14 @@ def test_acknowledged_and_silenced():
     assert silenced == ["3 hosts in 1.4 s: 3 well", "", "1 silenced: fleetops silence"]
 
 
+def test_what_several_checks_could_not_tell_is_gone_once():
+    said = {"subject": "gpus not known", "evidence": "timed out"}
+    gone = [tracked(check=check, cleared_at=AT, said=said) for check in ("gpu-hot", "gpu-xid")]
+    assert [line for line in lines(sweep(cleared=gone)) if "gpus not known" in line] == [
+        "  cleared     node-174   gpus not known           seen in 1 sweep"
+    ]
+
+
 def test_what_has_cleared_is_told_once():
     gone = tracked(count=3, first_seen=AT - 720, sightings="11100", cleared_at=AT)
     shown = lines(sweep(cleared=[gone]))

@@ -10,15 +10,20 @@ from fleetops.checks.support.gpus import called, gpus_of, reset_next
 from fleetops.checks.support.saying import found, lacking, listed
 from fleetops.model.device_service import DEVICE_SERVICES
 from fleetops.model.finding import Check, Finding, Observation, Severity
-from fleetops.model.gpu import NVLINKS, Gpu, NvLinks
+from fleetops.model.gpu import GPUS, NVLINKS, Gpu, NvLinks
 from fleetops.model.past import Remembered
 
 _NAME = "gpu-nvlink"
 
 
 def judge(observation: Observation) -> list[Finding]:
-    """Nothing is said where it was not asked for."""
+    """Nothing is said where it was not asked for, nor of links that are not told because a GPU is lost: that is."""
     if NVLINKS.name not in observation.node_facts.readings:
+        return []
+    if unknown := lacking(_NAME, observation, GPUS):
+        return unknown  # whatever keeps the GPUs from being read keeps their links from it too
+    gpus = observation.node_facts.value(GPUS)
+    if gpus is not None and gpus.lost:
         return []
     if unknown := lacking(_NAME, observation, NVLINKS):
         return unknown

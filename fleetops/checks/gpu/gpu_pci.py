@@ -24,10 +24,18 @@ def judge(observation: Observation) -> list[Finding]:
     if unknown := lacking(_NAME, observation, GPUS, GPU_PCI, on=facts):
         return unknown
     on_bus = facts.value(GPU_PCI) or ()
+    if _others_untold(facts):
+        return []
     if missing := _strange(facts, on_bus):
         return [_not_whole(observation, facts, missing)]
     findings = _without_driver(observation, facts, on_bus)
     return findings if in_container else [*findings, *_gone(observation, on_bus)]
+
+
+def _others_untold(facts: Facts) -> bool:
+    """While one is lost nvidia-smi may list the others and tell nothing more of them, their addresses neither."""
+    gpus = facts.value(GPUS)
+    return gpus is not None and bool(gpus.lost and gpus.listed)
 
 
 def _lacks_one(observation: Observation) -> bool:

@@ -1,6 +1,6 @@
 """Xids after which a GPU does not work before somebody has reset it, or restarted the machine it is in."""
 
-from fleetops.checks.support.gpus import hardware_host, in_vm
+from fleetops.checks.support.gpus import gpus_of, hardware_host, in_vm, reset_next
 from fleetops.checks.support.kernel import kernel_facts
 from fleetops.checks.support.saying import found, lacking
 from fleetops.checks.support.xid.action import FATAL, Action
@@ -37,7 +37,7 @@ def _finding(observation: Observation, immediate: Action, asked: Asked) -> Findi
     events = [one for (first, _), events in asked.items() if first is immediate for one in events]
     then = sorted({then.value for first, then in asked if first is immediate and then not in _NOTHING})
     after = f", then {' and '.join(then)}" if then else ""
-    command, person = _next(observation, immediate)
+    command, person = _next(observation, immediate, {one.bdf for one in events})
     return found(
         _NAME,
         observation,
@@ -50,9 +50,12 @@ def _finding(observation: Observation, immediate: Action, asked: Asked) -> Findi
     )
 
 
-def _next(observation: Observation, immediate: Action) -> tuple[str, str]:
-    """The command, or what a person does first."""
+def _next(observation: Observation, immediate: Action, addresses: set[str]) -> tuple[str, str]:
+    """The command, or what a person does first: a GPU that works and does not ask for it is reset by nobody else."""
     machine = hardware_host(observation)
+    if immediate is Action.RESET_GPU and (known := gpus_of(observation, lambda gpu: gpu.bdf in addresses)):
+        following = reset_next(observation, known)
+        return following.get("command", ""), following.get("person", "")
     if immediate is Action.RESET_GPU or (immediate in _BY_STARTING and in_vm(observation)):
         return "recover --dry-run", ""
     if immediate is Action.CHECK_MECHANICALS:

@@ -6,7 +6,7 @@ A container's kills stand in the log of its hypervisor's kernel: those of its ow
 from fleetops.checks.support.kernel import kernel_facts
 from fleetops.checks.support.kernel_news import News, log_read, lost_lines, news
 from fleetops.checks.support.machine import gaps, of_node
-from fleetops.checks.support.oom import Victim, victims
+from fleetops.checks.support.oom import Victim, said, victims
 from fleetops.checks.support.saying import counted, found, listed
 from fleetops.engines import engines
 from fleetops.model.finding import Check, Finding, Observation, Severity
@@ -40,7 +40,7 @@ def _finding(observation: Observation, killed: list[Victim], what: News) -> Find
     whose = f"; {listed(f'pid {one.pid}' for one in of_service)} of a service" if of_service else ""
     evidence = (
         f"the kernel has killed {counted(len(killed), 'process', 'processes')} for want of memory {what.since}:"
-        f" {listed(killed)}; the last one {what.ago(killed[-1].line)}{whose}"
+        f" {said(killed)}; the last one {what.ago(killed[-1].line)}{whose}"
     )
     severity = Severity.CRITICAL if of_service else Severity.WARNING
     command = "recover --dry-run" if of_service else "probe"

@@ -5,8 +5,8 @@ took because the machine itself was out of memory. What ran into its own contain
 from fleetops.checks.support.guests import called
 from fleetops.checks.support.kernel_news import log_read, lost_lines, news
 from fleetops.checks.support.machine import gaps, of_sight, told
-from fleetops.checks.support.oom import Victim, victims
-from fleetops.checks.support.saying import counted, listed
+from fleetops.checks.support.oom import Victim, said, victims
+from fleetops.checks.support.saying import counted
 from fleetops.model.finding import Finding, HypervisorCheck, Severity
 from fleetops.model.kernel import KERNEL_LOG
 from fleetops.model.past import Remembered
@@ -30,16 +30,16 @@ def judge(sight: HypervisorSight) -> list[Finding]:
         return findings
     evidence = (
         f"the kernel has killed {counted(len(killed), 'process', 'processes')} for want of memory {what.since}:"
-        f" {listed(_said(one, sight) for one in killed)}; the last one {what.ago(killed[-1].line)}"
+        f" {said(killed, lambda one: _whose(one, sight))}; the last one {what.ago(killed[-1].line)}"
     )
     severity = Severity.CRITICAL if any(one.for_all for one in killed) else Severity.WARNING
     run = "ps -eo rss,pid,args --sort=-rss"
     return [told(_NAME, host, severity, "OOM kill", evidence, run=run), *findings]
 
 
-def _said(victim: Victim, sight: HypervisorSight) -> str:
+def _whose(victim: Victim, sight: HypervisorSight) -> str:
     of = victim.container or victim.virtual_machine
-    return f"{victim} of guest {called(sight, of)}" if of else str(victim)
+    return f" of guest {called(sight, of)}" if of else ""
 
 
 def remember(sight: HypervisorSight) -> Remembered:

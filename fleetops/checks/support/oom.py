@@ -6,9 +6,10 @@ memory.oom.group set`, and `... Killed process N (COMM) total-vm:NkB, anon-rss:N
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from fleetops.checks.support.saying import listed
 from fleetops.model.kernel import KernelLine
 from fleetops.model.units import show_gb
 
@@ -42,12 +43,6 @@ class Victim:
     for_all: bool = False
     resident_bytes: int | None = None
 
-    def __str__(self) -> str:
-        held = f" holding {show_gb(self.resident_bytes)}" if self.resident_bytes else ""
-        place = f" in {self.cgroup}" if self.cgroup not in {"", "/"} else ""
-        why = ", the machine being out of memory" if self.for_all else ""
-        return f"{self.comm} (pid {self.pid}{place}){held}{why}"
-
     def is_in_container(self, guest_id: int) -> bool:
         """By its cgroup, or the one whose limit it was: Proxmox's `/lxc/174/ns`, plain LXC's `/lxc.payload.174`."""
         pattern = rf"/lxc(\.payload)?[./]{guest_id}(/|$)"
@@ -64,6 +59,27 @@ class Victim:
         """The id of the VM whose emulator it was: Proxmox runs each in `qemu.slice/ID.scope`."""
         match = re.search(r"/qemu\.slice/([0-9]+)\.scope(?:/|$)", self.cgroup)
         return int(match[1]) if match else None
+
+
+def said(killed: Iterable[Victim], whose: Callable[[Victim], str] = lambda _: "") -> str:
+    """Those of one name and place together: `sglang::schedul (pids 1651, 1652 in /lxc/174/ns) holding 0.2 GB, ...`.
+
+    whose: what to add of whom a victim was, "" for nothing.
+    """
+    groups: dict[tuple[str, str, bool, str], list[Victim]] = {}
+    for one in killed:
+        groups.setdefault((one.comm, one.cgroup, one.for_all, whose(one)), []).append(one)
+    return listed(_group_said(of, group) for of, group in groups.items())
+
+
+def _group_said(of: tuple[str, str, bool, str], group: list[Victim]) -> str:
+    comm, cgroup, for_all, whose = of
+    held_bytes = sum(one.resident_bytes or 0 for one in group)
+    held = f" holding {show_gb(held_bytes)}" if held_bytes else ""
+    place = f" in {cgroup}" if cgroup not in {"", "/"} else ""
+    why = ", the machine being out of memory" if for_all else ""
+    which = f"pid{'s' if len(group) > 1 else ''} {listed(one.pid for one in group)}"
+    return f"{comm} ({which}{place}){whose}{held}{why}"
 
 
 def victims(lines: Iterable[KernelLine]) -> tuple[Victim, ...]:

@@ -109,6 +109,10 @@ class BrokenNode:
         self.start(["--enable-metrics", *flags], environment=environment)
         self.await_ready()
 
+    def serve_profile(self, *, fault: str = "") -> None:
+        """The service that belongs here, as its profile has it, started and ready."""
+        self.serve(*(self.host_pool(48) if self.host.profile == "hicache48" else ()), fault=fault)
+
     def kill(self, seen: Iterable[Seen]) -> None:
         """SIGKILL, all at once."""
         self.run("sh", "-c", _KILL, "kill", *(str(each.pid) for each in seen))

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NoReturn
 
-from fleetops.lab.driver import Entry
+from fleetops.lab.driver import Entry, current_guest
 from fleetops.lab.engine import kernel
 from fleetops.lab.kernel_log import log_kernel, out_of_memory
 
@@ -46,7 +46,9 @@ def meet(fate: Fate, entry: Entry, port: socket.socket | None, driver: Path) -> 
     """Go the way of that fate."""
     if fate is Fate.KILLED:
         entry.set(leak=True)
-        log_kernel(driver, *out_of_memory(os.getpid(), kernel.name(), kernel.resident_kb()))
+        guest = current_guest()
+        told = out_of_memory(os.getpid(), kernel.name(), kernel.resident_kb(), guest=guest)
+        log_kernel(driver, *told, about=guest)
         os.kill(os.getpid(), signal.SIGKILL)
     if fate is Fate.GHOST:
         become_ghost(port)

@@ -16,15 +16,16 @@ from functools import partial
 from pathlib import Path
 
 from fleetops.lab import trouble
-from fleetops.lab.driver import DRIVER_FOLDER, HOST, Driver, Faults
+from fleetops.lab.driver import DRIVER_FOLDER, HOST, LANES, Driver, Faults, Gpu
 from fleetops.lab.emulator import PROCESS
 from fleetops.lab.engine.kernel import set_title
-from fleetops.lab.kernel_log import log_kernel
+from fleetops.lab.kernel_log import forget_lines, log_kernel
+from fleetops.lab.pci import CURRENT_WIDTH, DEVICES
 from fleetops.lab.power import Power
 from fleetops.lab.spec import READY, RUN, read_spec
 from fleetops.lab.tools import pct, qm_power
 from fleetops.lab.tools.nvidia_persistenced import PID_FILE
-from fleetops.lab.tools.proxmox import HA_RESOURCES, Guest, guests, lock_path, rewrite
+from fleetops.lab.tools.proxmox import HA_RESOURCES, PENDING_HEADS, Guest, guests, lock_path, rewrite
 
 _CLAIM = "dev99"
 _HOLDER = "lock-holder.pid"
@@ -42,7 +43,9 @@ def main() -> int:
         "hang": lambda: place.driver.set_faults(hangs=True),
         "mismatch": lambda: place.driver.set_faults(mismatch=[place.ledger_name]),
         "leak": place.leak,
-        "log": lambda *lines: log_kernel(DRIVER_FOLDER, *lines),
+        "log": lambda *lines: log_kernel(place.driver_folder, *lines, about=place.ledger_name),
+        "lanes": place.change_lanes,
+        "pend": place.pend,
         "ha": place.give_to_ha,
         "lock": place.hold_lock,
         "claim": place.claim,
@@ -58,13 +61,24 @@ class Place:
     def __init__(self, kind: str, number: str) -> None:
         self.guest = None if kind == "bare" else Guest(kind, int(number))
         self.folder = self.guest.folder if self.guest else RUN
-        self.driver = Driver(self.folder / "driver" if kind == "qemu" else DRIVER_FOLDER)
+        self.driver_folder = self.folder / "driver" if kind == "qemu" else DRIVER_FOLDER
+        self.driver = Driver(self.driver_folder)
         self.ledger_name = number if kind == "lxc" else HOST
 
     def change_gpu(self, minor: str, *changes: str) -> None:
         """Set fields of a GPU's state, each NAME=JSON."""
         pairs = (change.partition("=") for change in changes)
         self.driver.set_state(int(minor), **{name: json.loads(value) for name, _, value in pairs})
+
+    def change_lanes(self, address: str, lanes: str) -> None:
+        """How many lanes the PCI bus of this machine shows for one of its devices."""
+        Path("/", DEVICES, address, CURRENT_WIDTH).write_text(f"{lanes}\n")
+
+    def pend(self, *lines: str) -> None:
+        """Have the guest's next start change its configuration so."""
+        assert self.guest  # noqa: S101 - only guests have one
+        head = PENDING_HEADS[self.guest.kind]
+        rewrite(self.guest.file, "\n".join([self.guest.file.read_text().rstrip("\n"), "", head, *lines, ""]))
 
     def leak(self, *amounts: str) -> None:
         """GPU memory that only a reset while the guest is stopped gives back; each MINOR:MIB."""
@@ -107,25 +121,38 @@ class Place:
         if not self.guest:
             trouble.remove_all(self.folder)
             return
-        self._mend_configuration()
+        self._mend_configuration(self.guest)
         self._mend_power(self.guest)
 
     def _mend_driver(self) -> None:
         _kill(_asking_in_vain())
         self.driver.set_faults(**vars(Faults()))
-        minors = [gpu.minor for gpu in self.driver.gpus() if gpu.minor in self._minors()]
-        for minor in minors:
-            self.driver.set_state(minor, recovery_action="None", lost=False, reset_fails=False)
+        for width in Path("/", DEVICES).glob(f"*/{CURRENT_WIDTH}"):
+            width.write_text(f"{LANES}\n")
+        forgotten = forget_lines(self.driver_folder, self.ledger_name)
+        for gpu in self.driver.gpus():
+            if gpu.minor in self._minors():
+                self.driver.heal(gpu.minor)
+                self._end_xids(gpu, forgotten)
         self.driver.ledger.clear(self.ledger_name)
         if self.driver.gpus() and PID_FILE.exists():
             _kill(_noted(PID_FILE))
             for gpu in self.driver.gpus():
                 self.driver.set_state(gpu.minor, persistence=True)
 
+    def _end_xids(self, gpu: Gpu, forgotten: Iterable[str]) -> None:
+        """Whoever has seen them remembers them, also when the log does not: a reset ends them."""
+        address = gpu.bdf[4:].lower()
+        if any("Xid" in line and address.removesuffix(".0") in line for line in forgotten):
+            log_kernel(self.driver_folder, f"nvidia {address}: reset done")
+
     def _minors(self) -> Iterable[int]:
         return read_spec(self.folder).devices
 
-    def _mend_configuration(self) -> None:
+    def _mend_configuration(self, found: Guest) -> None:
+        before, head, _ = found.file.read_text().partition(f"\n{PENDING_HEADS[found.kind]}\n")
+        if head:
+            rewrite(found.file, before)
         for other in guests("lxc"):
             lines = other.file.read_text().splitlines(keepends=True)
             kept = [line for line in lines if not line.startswith(f"{_CLAIM}:")]

@@ -54,6 +54,8 @@ def main() -> int:
 
 
 def _parse(words: Sequence[str]) -> dict[str, str]:
+    if list(words) in (["nvlink", "-s"], ["nvlink", "--status"]):
+        return {"nvlink": ""}
     asked: dict[str, str] = {}
     rest = list(words)
     while rest:
@@ -147,6 +149,8 @@ def _answer(driver: Driver, asked: dict[str, str], shown: list[View], attached: 
     options = asked.get("format", "").split(",")
     if "list" in asked:
         text = smi_query.listing(shown)
+    elif "nvlink" in asked:
+        text = smi_query.links(shown)
     elif "query-gpu" in asked:
         text = smi_query.gpu_table(shown, asked["query-gpu"], options)
     elif "query-compute-apps" in asked:

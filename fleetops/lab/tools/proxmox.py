@@ -19,6 +19,7 @@ GUESTS = Path("/run/lab/guests")
 VMS = Path("/run/lab/vms")
 TASKS = Path("/run/lab/tasks")
 FOLDERS = {"lxc": Path("/etc/pve/lxc"), "qemu": Path("/etc/pve/qemu-server")}
+PENDING_HEADS = {"lxc": "[pve:pending]", "qemu": "[PENDING]"}
 HA_RESOURCES = Path("/etc/pve/ha/resources.cfg")
 LOCK_WAIT_S = 10.0
 FAILED = 255
@@ -69,7 +70,7 @@ class Guest:
 
     def pending(self) -> dict[str, str]:
         """What the next start puts in force: the lines of that section; `delete` names keys that go."""
-        head = "[pve:pending]" if self.kind == "lxc" else "[PENDING]"
+        head = PENDING_HEADS[self.kind]
         return _pairs(self.file.read_text().partition(f"\n{head}\n")[2].partition("\n[")[0])
 
     def pid(self) -> int:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from fleetops.lab.driver import CUDA_VERSION, VERSION
+from fleetops.lab.driver import CUDA_VERSION, LANES, NVLINKS, VERSION
 from fleetops.lab.tools.smi_view import View
 from fleetops.lab.tools.smi_xml import power, temperature
 
@@ -30,8 +30,8 @@ FIELDS: dict[str, Field] = {
     "power.limit": lambda _: "500.00 W",
     "pcie.link.gen.current": lambda _: "5",
     "pcie.link.gen.max": lambda _: "5",
-    "pcie.link.width.current": lambda _: "16",
-    "pcie.link.width.max": lambda _: "16",
+    "pcie.link.width.current": lambda view: str(view.state.lanes),
+    "pcie.link.width.max": lambda _: str(LANES),
     "display_active": lambda _: "Disabled",
     "compute_mode": lambda _: "Default",
     "ecc.mode.current": lambda _: "Enabled",
@@ -62,6 +62,18 @@ class UnknownField(ValueError):  # noqa: N818 - named for what the tool says
 def listing(shown: Sequence[View]) -> str:
     """`-L`."""
     return "".join(f"GPU {view.index}: {view.gpu.name} (UUID: {view.gpu.uuid})\n" for view in shown)
+
+
+def links(shown: Sequence[View]) -> str:
+    """`nvlink -s`: the rate of each link, as on Hopper."""
+    return "".join(
+        f"GPU {view.index}: {view.gpu.name} (UUID: {view.gpu.uuid})\n"
+        + "".join(
+            f"\t Link {number}: {'26.562 GB/s' if number < view.state.nvlinks else '<inactive>'}\n"
+            for number in range(NVLINKS)
+        )
+        for view in shown
+    )
 
 
 def gpu_table(shown: Sequence[View], fields: str, options: Sequence[str]) -> str:

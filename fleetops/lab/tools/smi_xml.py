@@ -2,9 +2,22 @@
 
 import time
 
-from fleetops.lab.driver import CUDA_VERSION, VERSION
+from fleetops.lab.driver import CUDA_VERSION, LANES, VERSION
 from fleetops.lab.tools.smi_view import View
 
+# A Hopper slows down two degrees above what it counts its temperature limit down to.
+_LIMIT_C = 87
+_REASONS = (
+    "gpu_idle",
+    "applications_clocks_setting",
+    "sw_power_cap",
+    "hw_slowdown",
+    "hw_thermal_slowdown",
+    "hw_power_brake_slowdown",
+    "sync_boost",
+    "sw_thermal_slowdown",
+    "display_clocks_setting",
+)
 _HEAD = """\
 <?xml version="1.0" ?>
 <!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
@@ -51,10 +64,26 @@ _GPU = """\
 \t\t\t<pci_device_id>232910DE</pci_device_id>
 \t\t\t<pci_bus_id>{bdf}</pci_bus_id>
 \t\t\t<pci_sub_system_id>198B10DE</pci_sub_system_id>
+\t\t\t<pci_gpu_link_info>
+\t\t\t\t<pcie_gen>
+\t\t\t\t\t<max_link_gen>5</max_link_gen>
+\t\t\t\t\t<current_link_gen>5</current_link_gen>
+\t\t\t\t\t<device_current_link_gen>5</device_current_link_gen>
+\t\t\t\t\t<max_device_link_gen>5</max_device_link_gen>
+\t\t\t\t\t<max_host_link_gen>5</max_host_link_gen>
+\t\t\t\t</pcie_gen>
+\t\t\t\t<link_widths>
+\t\t\t\t\t<max_link_width>{lanes_max}x</max_link_width>
+\t\t\t\t\t<current_link_width>{lanes}x</current_link_width>
+\t\t\t\t</link_widths>
+\t\t\t</pci_gpu_link_info>
 \t\t\t<replay_counter>0</replay_counter>
 \t\t</pci>
 \t\t<fan_speed>N/A</fan_speed>
 \t\t<performance_state>P0</performance_state>
+\t\t<clocks_event_reasons>
+{reasons}\
+\t\t</clocks_event_reasons>
 \t\t<fb_memory_usage>
 \t\t\t<total>{total} MiB</total>
 \t\t\t<reserved>{reserved} MiB</reserved>
@@ -78,25 +107,33 @@ _GPU = """\
 \t\t<ecc_errors>
 \t\t\t<volatile>
 \t\t\t\t<sram_correctable>0</sram_correctable>
-\t\t\t\t<sram_uncorrectable>0</sram_uncorrectable>
+\t\t\t\t<sram_uncorrectable_parity>0</sram_uncorrectable_parity>
+\t\t\t\t<sram_uncorrectable_secded>0</sram_uncorrectable_secded>
 \t\t\t\t<dram_correctable>0</dram_correctable>
 \t\t\t\t<dram_uncorrectable>0</dram_uncorrectable>
 \t\t\t</volatile>
 \t\t\t<aggregate>
 \t\t\t\t<sram_correctable>0</sram_correctable>
-\t\t\t\t<sram_uncorrectable>0</sram_uncorrectable>
+\t\t\t\t<sram_uncorrectable_parity>0</sram_uncorrectable_parity>
+\t\t\t\t<sram_uncorrectable_secded>0</sram_uncorrectable_secded>
 \t\t\t\t<dram_correctable>0</dram_correctable>
 \t\t\t\t<dram_uncorrectable>0</dram_uncorrectable>
+\t\t\t\t<sram_threshold_exceeded>No</sram_threshold_exceeded>
 \t\t\t</aggregate>
 \t\t</ecc_errors>
 \t\t<remapped_rows>
 \t\t\t<remapped_row_corr>0</remapped_row_corr>
-\t\t\t<remapped_row_unc>0</remapped_row_unc>
-\t\t\t<remapped_row_pending>No</remapped_row_pending>
+\t\t\t<remapped_row_unc>{rows}</remapped_row_unc>
+\t\t\t<remapped_row_pending>{remap_pending}</remapped_row_pending>
 \t\t\t<remapped_row_failure>No</remapped_row_failure>
 \t\t</remapped_rows>
 \t\t<temperature>
 \t\t\t<gpu_temp>{temperature} C</gpu_temp>
+\t\t\t<gpu_temp_tlimit>{room} C</gpu_temp_tlimit>
+\t\t\t<gpu_temp_max_tlimit_threshold>-8 C</gpu_temp_max_tlimit_threshold>
+\t\t\t<gpu_temp_slow_tlimit_threshold>-2 C</gpu_temp_slow_tlimit_threshold>
+\t\t\t<gpu_temp_max_gpu_tlimit_threshold>0 C</gpu_temp_max_gpu_tlimit_threshold>
+\t\t\t<gpu_target_temperature>N/A</gpu_target_temperature>
 \t\t\t<memory_temp>{temperature} C</memory_temp>
 \t\t</temperature>
 \t\t<gpu_power_readings>
@@ -107,6 +144,9 @@ _GPU = """\
 \t\t<fabric>
 \t\t\t<state>Completed</state>
 \t\t\t<status>Success</status>
+\t\t\t<health>
+\t\t\t\t<summary>Healthy</summary>
+\t\t\t</health>
 \t\t</fabric>
 {processes}\
 \t\t<accounted_processes>
@@ -153,6 +193,12 @@ def _gpu(view: View) -> str:
         reserved=view.gpu.reserved_mib,
         used=view.used_mib,
         free=view.free_mib,
+        lanes=view.state.lanes,
+        lanes_max=LANES,
+        reasons=_reasons(view),
+        rows=int(view.state.remap_pending),
+        remap_pending="Yes" if view.state.remap_pending else "No",
+        room=_LIMIT_C - temperature(view),
         temperature=temperature(view),
         power=power(view),
         processes=_processes(view),
@@ -166,8 +212,19 @@ def _processes(view: View) -> str:
     return f"\t\t<processes>\n{''.join(each)}\t\t</processes>\n"
 
 
+def _reasons(view: View) -> str:
+    active = dict.fromkeys(view.state.slowed_by, "Active")
+    tags = (f"clocks_event_reason_{name}" for name in _REASONS)
+    return "".join(
+        f"\t\t\t<{tag}>{active.get(name, 'Not Active')}</{tag}>\n"
+        for tag, name in zip(tags, _REASONS, strict=True)
+    )
+
+
 def temperature(view: View) -> int:
     """Degrees Celsius: warmer while memory is in use."""
+    if view.state.temperature_c is not None:
+        return view.state.temperature_c
     return 41 if view.used_mib > view.gpu.idle_mib else 28
 
 
