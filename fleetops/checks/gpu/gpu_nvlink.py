@@ -22,8 +22,8 @@ def judge(observation: Observation) -> list[Finding]:
         return []
     if unknown := lacking(_NAME, observation, GPUS):
         return unknown  # whatever keeps the GPUs from being read keeps their links from it too
-    gpus = observation.node_facts.value(GPUS)
-    if gpus is not None and gpus.lost:
+    reported = observation.node_facts.value(GPUS)
+    if reported and reported.lost:
         return []
     if unknown := lacking(_NAME, observation, NVLINKS):
         return unknown

@@ -22,7 +22,9 @@ def judge(observation: Observation) -> list[Finding]:
     evidence = (
         f"guest {guest.id} is locked ({state.lock}) on {facts.host}{because}; rungs 3 and 4 wait for it"
     )
-    return [found(_NAME, observation, Severity.WARNING, f"guest locked: {state.lock}", evidence)]
+    return [
+        found(_NAME, observation, Severity.WARNING, f"guest locked: {state.lock}", evidence, command="probe")
+    ]
 
 
 CHECK = Check(name=_NAME, title="no Proxmox lock is on the guest", judge=judge)

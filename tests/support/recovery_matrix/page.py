@@ -28,7 +28,7 @@ def ending(cell: Cell) -> str:
         return "did not run"
     end = ENDS.get(cell.status, f"exit {cell.status}")
     if cell.status == 0:
-        return f"{end} by {spoken(cell.rungs)}" if cell.rungs else end
+        return f"{end} by {spoken(cell.rungs)}" if cell.rungs else "nothing to do"
     by = f" by {cell.guard}" if cell.guard else ""
     after = f" after {spoken(cell.rungs)}" if cell.rungs else ""
     return f"{end}{by}{after}, exit {cell.status}"
