@@ -16,7 +16,8 @@ EXPLANATION = (
 PLATFORMS = ("lxc", "vm", "bare")
 _DATE = TOOLS / "bin/date"
 _AHEAD_S = 90
-_PROGRAM = f'#!/bin/sh\nexec /usr/bin/date -d "+{_AHEAD_S} seconds" "$@"\n'
+# The machine's own `date` comes after this one in the search path.
+_PROGRAM = f'#!/bin/sh\nPATH=${{PATH#*:}}\nexec date -d "+{_AHEAD_S} seconds" "$@"\n'
 
 
 def apply(folder: Path, node: str) -> None:
