@@ -20,6 +20,7 @@ from fleetops.lab.breakages.base import BrokenNode
 from fleetops.model.finding import Severity
 from fleetops.model.fleet import Inventory
 from fleetops.model.sweep import Sweep
+from fleetops.ssh import link
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(120)]
 
@@ -104,7 +105,8 @@ def fleet(lab: Lab) -> Iterator[Inventory]:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An nvidia-smi counts as one that hangs after two seconds, a request for a token as unanswered after one."""
+    """Who hangs is known sooner: an SSH server after four seconds, nvidia-smi after two, a service after one."""
+    monkeypatch.setattr(link, "BANNER_S", 4.0)
     for each, options in ((gpus, ("-q", "-x")), (nvlink, ("nvlink", "-s"))):
         monkeypatch.setattr(each, "FACT", replace(each.FACT, command=gpus.ask(*options, old_s=2)))
     monkeypatch.setattr(service_answers, "_DEADLINE_S", 1.0)
