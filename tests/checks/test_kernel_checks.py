@@ -281,6 +281,7 @@ def test_victims_of_one_name_and_place_are_told_together():
     assert "2 processes for want of memory" in finding.evidence
     assert "sglang::schedul (pids 32413, 32414 in /lxc" in finding.evidence
     assert "holding 0.8 GB" in finding.evidence
+    assert finding.evidence.endswith("; all of them of a service")
 
 
 def test_what_ran_into_its_own_containers_limit_is_the_nodes_to_tell():
