@@ -12,6 +12,7 @@ from fleetops.lab.paths import Layout
 from fleetops.lab.pci import passed_address, write_bus
 from fleetops.lab.root import ENGINE_SOURCE, MODELS, VLLM_SOURCE
 from fleetops.lab.spec import LIBRARY, PACKAGE, RUN, SHARE, TOOLS, HostSpec, write_spec
+from fleetops.lab.tools import df
 
 TOOLS_EVERYWHERE = {"dmesg": "dmesg"}
 NODE_TOOLS = {"nvidia-smi": "nvidia_smi"}
@@ -191,6 +192,8 @@ def _write_tools(disk: Path, host: LabHost) -> None:
     for name, module in tools.items():
         (programs / name).write_text(_PROGRAM.format(python=TOOLS / "bin/python3", module=module))
         (programs / name).chmod(0o755)
+    (programs / "df").write_text(df.SCRIPT)
+    (programs / "df").chmod(0o755)
     scripts = {"sglang": "sglang.cli.main"} if host.engine else {}
     scripts |= {"vllm": "vllm.entrypoints.cli.main"} if host.vllm else {}
     for name, module in scripts.items():

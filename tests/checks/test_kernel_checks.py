@@ -191,9 +191,9 @@ def test_a_proxmox_hosts_log_is_remembered_as_read(check):
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"begins_at": NOW - 60}, "it has wrapped, what it has begins 1 min ago"),
+        ({"begins_at": NOW - 60}, "begins 1 min ago: what was before is lost"),
         ({"begins_at": None}, "somebody has cleared it"),
-        ({"cut": True, "begins_at": NOW - 100}, "it is cut, what is kept of it begins 1 min 40 s ago"),
+        ({"cut": True}, "more lines than are kept; the oldest of them is 1 min 40 s old"),
     ],
     ids=["wrapped", "cleared", "cut"],
 )
@@ -281,6 +281,7 @@ def test_victims_of_one_name_and_place_are_told_together():
     assert "2 processes for want of memory" in finding.evidence
     assert "sglang::schedul (pids 32413, 32414 in /lxc" in finding.evidence
     assert "holding 0.8 GB" in finding.evidence
+    assert finding.evidence.endswith("; all of them of a service")
 
 
 def test_what_ran_into_its_own_containers_limit_is_the_nodes_to_tell():

@@ -79,7 +79,10 @@ def test_an_unknown_kind_is_answered_with_the_nearest() -> None:
 
 @pytest.mark.lab
 def test_per_rank_trap_is_the_incident(node: BrokenNode, folder: Path) -> None:
-    killed_earlier = node.run("dmesg", "-T").count(OOM_KILL)  # the kernel's log is the whole lab's life
+    node.clear()
+    killed_earlier = node.run("dmesg", "-T").count(
+        OOM_KILL
+    )  # in other guests: the kernel's log is theirs as well
     breakage("per-rank-trap").apply(folder, NODE)
     seen = node.look()
     assert len(launchers(seen)) == 1

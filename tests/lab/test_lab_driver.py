@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleetops.lab.driver import Driver, Faults, Gpu, Ledger, Totals, create
+from fleetops.lab.driver import Driver, Faults, Gpu, GpuState, Ledger, Totals, create
 from fleetops.lab.kernel_log import kernel_lines, log_kernel
 
 GB = 10**9
@@ -158,3 +158,22 @@ def test_readers_never_see_half_a_record(folder: Path) -> None:
         thread.join()
     assert seen <= {0, 1, 10**12}
     assert seen
+
+
+def test_a_reset_is_in_the_kernels_log_with_the_verdict_that_it_changed(folder: Path) -> None:
+    driver = Driver(folder)
+    driver.set_state(1, recovery_action="Reset", remap_pending=True)
+    driver.reset([1])
+    assert not driver.state(1).remap_pending
+    (done, verdict) = [text for _, text in kernel_lines(folder)]
+    assert done.endswith(": reset done")
+    assert verdict.endswith("154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)")
+
+
+def test_healing_a_gpu_leaves_only_what_is_not_its_health(folder: Path) -> None:
+    driver = Driver(folder)
+    driver.reset([1])
+    driver.set_state(1, lanes=8, nvlinks=16, slowed_by=["hw_slowdown"], persistence=False)
+    assert driver.state(1).slowed_by == ("hw_slowdown",)
+    driver.heal(1)
+    assert driver.state(1) == GpuState(persistence=False, resets=1)

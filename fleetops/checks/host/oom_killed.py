@@ -37,7 +37,9 @@ def _is_of_node(victim: Victim, observation: Observation) -> bool:
 
 def _finding(observation: Observation, killed: list[Victim], what: News) -> Finding:
     of_service = [one for one in killed if _was_of_service(one, observation)]
-    whose = f"; {listed(f'pid {one.pid}' for one in of_service)} of a service" if of_service else ""
+    numbers = f"pid{'s' if len(of_service) > 1 else ''} {listed(one.pid for one in of_service)}"
+    which = "all of them" if 1 < len(of_service) == len(killed) else numbers
+    whose = f"; {which} of a service" if of_service else ""
     evidence = (
         f"the kernel has killed {counted(len(killed), 'process', 'processes')} for want of memory {what.since}:"
         f" {said(killed)}; the last one {what.ago(killed[-1].line)}{whose}"

@@ -11,12 +11,13 @@ EXPLANATION = (
     "The time service stopped weeks ago and nothing looks wrong: the engine serves. But logs, traces and the times of Xids"
     " no longer match those of other hosts, tokens and certificates are judged too old or too young, and a job across"
     " nodes waits for the one that lives in the future. Whoever asks `date` on the node sees it, if he looks at his own."
-    " (The lab cannot set a clock: here only `date` tells another time.)"
+    " The lab cannot set a clock: here only `date` tells another time."
 )
 PLATFORMS = ("lxc", "vm", "bare")
 _DATE = TOOLS / "bin/date"
 _AHEAD_S = 90
-_PROGRAM = f'#!/bin/sh\nexec /usr/bin/date -d "+{_AHEAD_S} seconds" "$@"\n'
+# The machine's own `date` comes after this one in the search path.
+_PROGRAM = f'#!/bin/sh\nPATH=${{PATH#*:}}\nexec date -d "+{_AHEAD_S} seconds" "$@"\n'
 
 
 def apply(folder: Path, node: str) -> None:
