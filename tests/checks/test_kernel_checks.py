@@ -191,9 +191,9 @@ def test_a_proxmox_hosts_log_is_remembered_as_read(check):
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"begins_at": NOW - 60}, "begins 1 min ago: what was before is lost"),
+        ({"begins_at": NOW - 60}, "it has wrapped, what it has begins 1 min ago"),
         ({"begins_at": None}, "somebody has cleared it"),
-        ({"cut": True}, "more lines than are kept; the oldest of them is 1 min 40 s old"),
+        ({"cut": True, "begins_at": NOW - 100}, "it is cut, what is kept of it begins 1 min 40 s ago"),
     ],
     ids=["wrapped", "cleared", "cut"],
 )
