@@ -20,10 +20,10 @@ from fleetops.facts import (
     kernel_log,
     memory,
     nvlink,
-    own,
     pending,
     tasks,
 )
+from fleetops.fleet import own_fact
 from fleetops.fleet.observe import node_facts
 from fleetops.inventory.patterns import select_names
 from fleetops.model.fact import Fact
@@ -49,7 +49,7 @@ def own_checks(inventory: Inventory, host: Host) -> list[OwnCheck]:
 
 def own_facts(inventory: Inventory, host: Host) -> Reads:
     """What these read."""
-    return [own.fact(check) for check in own_checks(inventory, host)]
+    return [own_fact.fact(check) for check in own_checks(inventory, host)]
 
 
 def of_node(node: Node) -> Reads:

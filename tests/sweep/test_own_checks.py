@@ -4,7 +4,7 @@ import pytest
 from hostile_server import truly_but
 
 from fleetops.checks.support.own import judge_own
-from fleetops.facts import own
+from fleetops.fleet import own_fact
 from fleetops.inventory.load import InventoryInvalid, load_inventory
 from fleetops.model.command import Outcome
 from fleetops.model.fact import Facts, Gap, Missing
@@ -38,7 +38,7 @@ checks:
 
 def judged(stdout="", status=0, **fields):
     check = OwnCheck(name="mine", command=("x",), **fields)
-    told = own.fact(check).read(Outcome(status=status, stdout=stdout, stderr=""))
+    told = own_fact.fact(check).read(Outcome(status=status, stdout=stdout, stderr=""))
     return judge_own(check, Facts("node-1", 0.0, {check.key.name: told}))
 
 

@@ -1,9 +1,9 @@
 """A sweep with a policy, on the lab: the node is healed once its finding is firm, with a journal that says why."""
 
 import io
-import os
 
 import pytest
+from command_line import clean_environment
 
 from fleetops.cli._policy import act
 from fleetops.cli.world import World
@@ -30,7 +30,7 @@ def test_the_second_sweep_recovers_what_the_first_has_seen_and_the_third_has_not
         stdin=io.StringIO(),
         stdout=out,
         stderr=err,
-        environ={**os.environ, "HOME": str(tmp_path)},
+        environ={**clean_environment(), "HOME": str(tmp_path)},
         cwd=tmp_path,
     )
     output = world.output(type("Plain", (), {"json": False}))
