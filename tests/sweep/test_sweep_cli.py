@@ -86,7 +86,8 @@ def test_misuse_is_told_and_costs_nothing(fleet_of, tmp_path, words, says_):
 def test_a_hosts_history_is_told_and_one_number_drawn(fleet_of, tmp_path):
     command = CommandLine(fleet_of(well=WELL).path, tmp_path)
     for _ in range(2):
-        command("sweep")
+        (host,) = command("sweep", "--json").json["hosts"]
+        assert "mem-available-bytes" in host["numbers"], host
     told = command("history", "well").stdout
     assert "well   2 sweeps in " in told
     assert "mem-available-bytes" in told
