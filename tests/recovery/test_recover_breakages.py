@@ -126,6 +126,7 @@ def test_a_loop_is_ended_first_and_the_service_stays_down(fleet, restarted_by_a_
     assert not [one for one in table if "serve.sh" in one.title or "sglang" in one.title]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("restarted_by_a_loop", ["tmux"], indirect=True)
 def test_a_service_that_a_loop_keeps_is_relaunched_without_it(fleet, restarted_by_a_loop):
     # Whole and serving it would be left alone: one of its ranks is dead, and the launcher hangs.

@@ -17,6 +17,7 @@ ExecStart={" ".join(COMMAND)}
 Environment=PYTHONPATH={FOLDER}
 Restart=always
 RestartSec=0.2
+TimeoutStopSec=3
 StandardOutput=append:/var/log/sglang.log
 [Install]
 WantedBy=default.target

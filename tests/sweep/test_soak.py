@@ -4,7 +4,7 @@ from command_line import CommandLine
 from hostile_server import says, truly_but
 from soak import SETTLED, soak
 
-SWEEPS = 16
+SWEEPS = 12
 MB = 1_000_000
 
 
