@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from fleetops.checks import judge_fleet
+from fleetops.fleet import own_fact
 from fleetops.fleet.fitting import fit
 from fleetops.fleet.observe import find_services
 from fleetops.fleet.probe import Memory
 from fleetops.fleet.read import Sessions, read_groups
 from fleetops.fleet.service_answers import answers
-from fleetops.fleet.sweep_facts import of_guests, of_hypervisor, of_node, own_facts
-from fleetops.fleet.sweep_judging import Read, guests_of, judged_hypervisor, judged_node, seen_node
+from fleetops.fleet.sweep_facts import of_guests, of_hypervisor, of_node
+from fleetops.fleet.sweep_judging import Read, Shared, guests_of, judged_hypervisor, judged_node, seen_node
 from fleetops.model.errors import Silence, Unreachable
 from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Observation
@@ -75,17 +76,17 @@ def sweep_hosts(
     began = clock()
     read: dict[str, Read] = {}
 
-    hands = busy or Busy()
+    hands, shared = busy or Busy(), Shared.of(inventory, records)
 
     def work(host: Node | Hypervisor) -> Read:
         with hands.on(host):
-            return _read(sessions, inventory, host, clock)
+            return _read(sessions, shared, host, clock)
 
     for result in fan_out(list(asked.values()), work, deadline_s=deadline_s):
         read[result.item.name] = result.value or _silent(result, began, deadline_s)
         on_answer(set(asked) - set(read))
     seen = {
-        host.name: seen_node(host, inventory, read, pasts.get(host.name, Past()), records)
+        host.name: seen_node(host, shared, read, pasts.get(host.name, Past()), records)
         for host in hosts
         if isinstance(host, Node)
     }
@@ -93,9 +94,9 @@ def sweep_hosts(
     seen = _with_fits(seen, lambda one: fit(sessions, inventory, one, records=records, proofs=proofs), left_s)
     beside = judge_fleet(seen.values())
     return tuple(
-        judged_node(seen[host.name], read[host.name], inventory, beside)
+        judged_node(seen[host.name], read[host.name], shared, beside)
         if isinstance(host, Node)
-        else judged_hypervisor(host, inventory, read[host.name], pasts.get(host.name, Past()))
+        else judged_hypervisor(host, shared, read[host.name], pasts.get(host.name, Past()))
         for host in hosts
     )
 
@@ -120,16 +121,17 @@ def _hypervisors(inventory: Inventory, hosts: Sequence[Host]) -> Iterator[Hyperv
             yield inventory.hypervisors[host.hypervisor]
 
 
-def _read(sessions: Sessions, inventory: Inventory, host: Host, clock: Callable[[], float]) -> Read:
-    began = time.monotonic()
+def _read(sessions: Sessions, shared: Shared, host: Host, clock: Callable[[], float]) -> Read:
+    began, inventory = time.monotonic(), shared.inventory
+    own_facts = [own_fact.fact(check) for check in shared.checks_of(host)]
     if isinstance(host, Node):
-        reads = [*own_facts(inventory, host), *of_node(host)]
+        reads = [*own_facts, *of_node(host)]
         own = read_groups(sessions, host, {_OWN: reads}, clock)[_OWN]
         seconds = time.monotonic() - began
         own = _with(own, {**answers(sessions, _as_seen(inventory, host, own)), **_answered(own, seconds)})
         return Read(own=own, seconds=seconds)
     nodes = guests_of(inventory, host)
-    reads = [*own_facts(inventory, host), *of_hypervisor(nodes)]
+    reads = [*own_facts, *of_hypervisor(nodes)]
     found = read_groups(sessions, host, {_OWN: reads, **of_guests(nodes)}, clock)
     seconds = time.monotonic() - began
     own = found.pop(_OWN)

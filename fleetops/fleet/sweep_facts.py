@@ -23,33 +23,14 @@ from fleetops.facts import (
     pending,
     tasks,
 )
-from fleetops.fleet import own_fact
 from fleetops.fleet.observe import node_facts
-from fleetops.inventory.patterns import select_names
 from fleetops.model.fact import Fact
-from fleetops.model.fleet import Guest, Host, Inventory, Node
-from fleetops.model.own_check import OwnCheck
+from fleetops.model.fleet import Guest, Node
 
 Reads = list[Fact[Any]]
 _OF_A_MACHINE: Reads = [clock.FACT, disks.FACT, failed_units.FACT]
 _OF_A_KERNEL: Reads = [kernel_log.FACT, gpu_pci.FACT]
 _OF_A_DRIVER: Reads = [host_holders.FACT, device_services.FACT, gpus.FACT]
-
-
-def own_checks(inventory: Inventory, host: Host) -> list[OwnCheck]:
-    """The operator's own checks that are for this host; one without patterns is for all nodes."""
-    names = (*inventory.nodes, *inventory.hypervisors)
-    return [
-        check
-        for check in inventory.checks.values()
-        if host.name
-        in (select_names(check.hosts, names, inventory.groups) if check.hosts else inventory.nodes)
-    ]
-
-
-def own_facts(inventory: Inventory, host: Host) -> Reads:
-    """What these read."""
-    return [own_fact.fact(check) for check in own_checks(inventory, host)]
 
 
 def of_node(node: Node) -> Reads:

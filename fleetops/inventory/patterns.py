@@ -74,12 +74,6 @@ def select_hosts(inventory: Inventory, patterns: Sequence[str], *, of: Of = "nod
     return wanted
 
 
-def members(inventory: Inventory, group: str) -> set[str]:
-    """The names of the hosts in a group."""
-    names = (*inventory.nodes, *inventory.hypervisors)
-    return select_names((f"@{group}",), names, inventory.groups)
-
-
 def _is_of(host: Host, of: Of) -> bool:
     return of == "all" or isinstance(host, Node) == (of == "nodes")
 
