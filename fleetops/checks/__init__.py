@@ -9,7 +9,15 @@ from typing import Any
 
 from fleetops.checks.support.another import another
 from fleetops.checks.support.remembering import of_hypervisor, of_node, together
-from fleetops.model.finding import Check, Finding, FleetCheck, HypervisorCheck, Observation, Severity
+from fleetops.model.finding import (
+    WORST_FIRST,
+    Check,
+    Finding,
+    FleetCheck,
+    HypervisorCheck,
+    Observation,
+    Severity,
+)
 from fleetops.model.past import Remembered
 from fleetops.model.sight import HypervisorSight
 
@@ -26,7 +34,6 @@ __all__ = [
 
 _OF_NODES = ("host", "service", "gpu", "guest")
 _OF_HYPERVISORS = ("hypervisor",)
-_WORST_FIRST = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK)
 _SILENCE = ("unreachable", "no-banner")
 # What the others conclude from another machine's facts is not the node's.
 _OF_ANOTHER = ("wrong-machine", "guest-state", "guest-locked")
@@ -110,7 +117,7 @@ def _rememberers(*folders: str) -> tuple[Callable[[Any], Remembered], ...]:
 
 
 def _worst_first(findings: list[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda one: (_WORST_FIRST.index(one.severity), one.check)))
+    return tuple(sorted(findings, key=lambda one: (WORST_FIRST.index(one.severity), one.check)))
 
 
 def _is_of_silence(finding: Finding, observation: Observation) -> bool:

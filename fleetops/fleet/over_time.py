@@ -5,13 +5,11 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise, zip_longest
 from statistics import median
 
-from fleetops.model.finding import Severity
+from fleetops.model.finding import Severity, worst_of
 from fleetops.model.page import Band, Spell
 from fleetops.model.past import Sample
 
 _WIDTHS_S = (60, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400)
-# The worst first: what is unknown may be anything, a warning is known to be less than critical.
-WORST_FIRST = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK)
 # So many times the usual distance of two sweeps without one is a gap.
 _GAP = 3.5
 Health = Sequence[tuple[float, Severity]]
@@ -40,7 +38,7 @@ def bands(health: Health, begin: float, cell_s: float, cells: int) -> tuple[Band
 
 
 def _worse(one: Severity | None, other: Severity) -> Severity:
-    return other if one is None else min(one, other, key=WORST_FIRST.index)
+    return other if one is None else worst_of((one, other))
 
 
 def spells(health: Health) -> tuple[Spell, ...]:

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fleetops.fleet.over_time import WORST_FIRST, bands, cell_width, spells, thinned
+from fleetops.fleet.over_time import bands, cell_width, spells, thinned
 from fleetops.model.duration import show_duration
-from fleetops.model.finding import Severity
+from fleetops.model.finding import WORST_FIRST, Severity, worst_of
 from fleetops.model.fleet import Hypervisor, Node
 from fleetops.model.page import Curve, FleetPage, HostPage, Mark
 from fleetops.model.record import LaunchRecord, RunSummary
@@ -88,8 +88,7 @@ def _worst_first(one: Tracked) -> tuple[bool, int, float]:
 
 def _severity(found: Iterable[Tracked]) -> Severity:
     """As a sweep counts the host: what is silenced does not count."""
-    told = [one.finding.severity for one in found if not one.silenced_until]
-    return min(told, key=WORST_FIRST.index, default=Severity.OK)
+    return worst_of(one.finding.severity for one in found if not one.silenced_until)
 
 
 def _about(host: Node | Hypervisor) -> Iterator[str]:

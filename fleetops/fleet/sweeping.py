@@ -12,15 +12,13 @@ from fleetops.fleet.sweep import DEADLINE_S, Busy, sweep_hosts
 from fleetops.fleet.tracking import track
 from fleetops.model.errors import FleetopsError
 from fleetops.model.exit import Exit, worst
-from fleetops.model.finding import Severity
+from fleetops.model.finding import WORST_FIRST, Severity
 from fleetops.model.fleet import Hypervisor, Inventory, Node
 from fleetops.model.past import Past
 from fleetops.model.sweep import HostSweep, Sweep, Tracked
 from fleetops.store.proofs import Proofs
 
 T = TypeVar("T")
-
-_GRAVITY = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK)
 
 
 class Sweeps(Protocol):
@@ -127,11 +125,9 @@ def latched() -> frozenset[str]:
 def exit_code(sweep: Sweep) -> Exit:
     """3 where something is unknown, 1 where there are findings, else 0; what somebody has silenced counts for nothing."""
     return worst(
-        Exit.UNKNOWN if one.finding.severity is Severity.UNKNOWN else Exit.FINDINGS
-        for one in sweep.tracked
-        if not one.silenced_until
+        Exit.UNKNOWN if one.finding.severity is Severity.UNKNOWN else Exit.FINDINGS for one in sweep.reported
     )
 
 
 def _order(one: Tracked) -> tuple[int, str, str]:
-    return (_GRAVITY.index(one.finding.severity), one.finding.host, one.finding.check)
+    return (WORST_FIRST.index(one.finding.severity), one.finding.host, one.finding.check)

@@ -1,6 +1,6 @@
 """Findings: what checks conclude from facts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -31,6 +31,15 @@ class Severity(IntEnum):
     def word(self) -> str:
         """As it is printed."""
         return self.name.lower()
+
+
+WORST_FIRST = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK)
+"""What is unknown may be anything, a warning is known to be less than critical."""
+
+
+def worst_of(severities: Iterable[Severity]) -> Severity:
+    """The worst of them; OK where there are none."""
+    return min(severities, key=WORST_FIRST.index, default=Severity.OK)
 
 
 @dataclass(frozen=True, kw_only=True)

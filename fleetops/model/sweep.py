@@ -6,7 +6,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Literal
 
-from fleetops.model.finding import Finding, Severity
+from fleetops.model.finding import Finding, Severity, worst_of
 from fleetops.model.past import Remembered
 
 SILENCES = ("unreachable", "no-banner")
@@ -39,10 +39,8 @@ class HostSweep:
 
     @property
     def severity(self) -> Severity:
-        """The worst that was found: critical before unknown before warning."""
-        order = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING)
-        found = {finding.severity for finding in self.findings}
-        return next((one for one in order if one in found), Severity.OK)
+        """The worst that was found."""
+        return worst_of(finding.severity for finding in self.findings)
 
 
 class Sighting(StrEnum):
@@ -137,3 +135,16 @@ class Sweep:
     tracked: tuple[Tracked, ...] = ()
     cleared: tuple[Tracked, ...] = ()
     number: int = 0
+
+    @property
+    def reported(self) -> tuple[Tracked, ...]:
+        """What counts: all that is there, less what somebody has silenced."""
+        return tuple(one for one in self.tracked if not one.silenced_until)
+
+    @property
+    def severities(self) -> dict[str, Severity]:
+        """Of every host the worst that is reported."""
+        found: dict[str, list[Severity]] = {host.name: [] for host in self.hosts}
+        for one in self.reported:
+            found.setdefault(one.finding.host, []).append(one.finding.severity)
+        return {name: worst_of(severities) for name, severities in found.items()}

@@ -5,7 +5,7 @@ the checks' names and from GPU UUIDs alone; what a host says (subjects, evidence
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -19,7 +19,6 @@ STATES = ("firm", "unconfirmed", "acknowledged", "silenced")
 
 _HOST = ("host", "kind")
 _FINDING = (*_HOST, "check", "severity", "state")
-_GRAVITY = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +51,7 @@ def families(
     hosts = sweep.hosts[: bounds.hosts]
     kinds = {host.name: host.kind for host in hosts}
     tracked = [one for one in sweep.tracked if one.finding.host in kinds]
-    yield from _of_hosts(hosts, tracked)
+    yield from _of_hosts(hosts, sweep.severities)
     yield from _of_findings(tracked, kinds)
     told, left_out = fact_families(hosts, Kept(gpus=bounds.gpus, families=bounds.facts))
     yield from told
@@ -74,7 +73,7 @@ def _one(name: str, meaning: str, value: float, **labels: str) -> Metric:
     return family
 
 
-def _of_hosts(hosts: Sequence[HostSweep], tracked: Sequence[Tracked]) -> Iterator[Metric]:
+def _of_hosts(hosts: Sequence[HostSweep], worst: Mapping[str, Severity]) -> Iterator[Metric]:
     up = GaugeMetricFamily(
         "fleetops_host_up",
         "Whether the host answered (1) or kept silent (0), which is not down.",
@@ -93,7 +92,6 @@ def _of_hosts(hosts: Sequence[HostSweep], tracked: Sequence[Tracked]) -> Iterato
         "1 for the worst that is found on the host (ok where all is well), 0 for the others; what is silenced does not count.",
         labels=(*_HOST, "severity"),
     )
-    worst = _worst(tracked)
     for host in hosts:
         labels = (host.name, host.kind)
         is_up = not any(finding.check in SILENCES for finding in host.findings)
@@ -102,18 +100,8 @@ def _of_hosts(hosts: Sequence[HostSweep], tracked: Sequence[Tracked]) -> Iterato
         if is_up:
             answer.add_metric(labels, host.seconds)
         for one in Severity:
-            severity.add_metric((*labels, one.word), float(worst.get(host.name, Severity.OK) is one))
+            severity.add_metric((*labels, one.word), float(worst[host.name] is one))
     yield from (up, swept, answer, severity)
-
-
-def _worst(tracked: Iterable[Tracked]) -> dict[str, Severity]:
-    """By host, as the screen has it."""
-    worst: dict[str, Severity] = {}
-    for one in tracked:
-        if not one.silenced_until:
-            host, severity = one.finding.host, one.finding.severity
-            worst[host] = min(worst.get(host, severity), severity, key=_GRAVITY.index)
-    return worst
 
 
 def _of_findings(tracked: Sequence[Tracked], kinds: Mapping[str, str]) -> Iterator[Metric]:

@@ -37,15 +37,11 @@ def sweep_news(sweep: Sweep, width: int) -> Text:
 
 
 def _blocks(sweep: Sweep, width: int) -> list[Text]:
-    told = _told(sweep)
+    told = sweep.reported
     silenced = len(sweep.tracked) - len(told)
     blocks = [_host(name, list(_of(name, told)), sweep, width) for name in _hosts(told)]
     blocks += [_cleared(sweep, width)] if sweep.cleared else []
     return blocks + ([Text(f"{silenced} silenced: fleetops silence", style="dim")] if silenced else [])
-
-
-def _told(sweep: Sweep) -> list[Tracked]:
-    return [one for one in sweep.tracked if not one.silenced_until]
 
 
 def sweep_line(sweep: Sweep) -> Text:
@@ -100,10 +96,8 @@ def _finding_json(one: Tracked) -> dict[str, Any]:
 
 
 def _headline(sweep: Sweep) -> Text:
-    worst = {host.name: Severity.OK for host in sweep.hosts}
-    for one in reversed(_told(sweep)):  # worst first: the worst is said last
-        worst[one.finding.host] = one.finding.severity
-    counts = {severity: sum(1 for one in worst.values() if one is severity) for severity in _COUNTED}
+    worst = list(sweep.severities.values())
+    counts = {severity: worst.count(severity) for severity in _COUNTED}
     line = Text(f"{len(sweep.hosts)} host{'s' if len(sweep.hosts) != 1 else ''} in {sweep.seconds:.1f} s: ")
     parts = [
         Text(f"{count} {_WORDS.get(severity, severity.word)}", style=SEVERITY_STYLES[severity])

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from fleetops.model.duration import show_duration
-from fleetops.model.finding import Severity
+from fleetops.model.finding import WORST_FIRST, Severity
 from fleetops.model.page import FleetPage, HostPage
 from fleetops.model.record import RunSummary
 from fleetops.render.html.tags import Markup, joined, tag
 from fleetops.render.html.words import kind, moment, plural, symbol, word, zone
 
-_ORDER = (Severity.CRITICAL, Severity.UNKNOWN, Severity.WARNING, Severity.OK, None)
+_ORDER = (*WORST_FIRST, None)
 _KINDS = (("node", "Nodes"), ("hypervisor", "Proxmox hosts"))
 _RUNS = 100
 # What was seen longer ago is said as that, also where it was well then.
