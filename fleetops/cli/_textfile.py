@@ -2,10 +2,10 @@
 
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from fleetops.model.errors import FleetopsError, UsageError
+from fleetops.store.whole import write_whole
 
 _READ_BY_ALL = 0o644
 
@@ -25,35 +25,10 @@ def must_be_writable(path: Path) -> None:
 
 
 def write_textfile(path: Path, text: bytes) -> None:
-    """Put it there in one step, on the disk before it has its name. Raises FleetopsError; the old one then stays.
-
-    The draft lies beside it, since a name changes in one step within one file system only, and does not end in `.prom`,
-    which node_exporter would read.
-    """
-    draft: Path | None = None
+    """Put it there in one step, on the disk before it has its name. Raises FleetopsError; the old one then stays."""
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".draft")
-        draft = Path(name)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(descriptor, _READ_BY_ALL)
-            os.fsync(descriptor)
-        draft.replace(path)
-        draft = None
-        _sync_folder(path.parent)
+        write_whole(path, text, mode=_READ_BY_ALL, synced=True)
     except OSError as error:
         raise FleetopsError(
             f"cannot write {path}: {error.strerror}; what stands there is of an earlier sweep"
         ) from error
-    finally:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

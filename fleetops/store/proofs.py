@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fleetops.model.proof import EngineCheck, Explanation, Place, Pool
-from fleetops.store.cache import write_whole
+from fleetops.store.whole import write_whole
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 # What a proof rests on: the tracer, what it is handed, and the form in which it is kept.
@@ -45,6 +45,7 @@ class Proofs:
             return
         name = _name(explanation.engine, explanation.flag, explanation.tree_sha256)
         with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(self._folder / name, _format(explanation))
 
 

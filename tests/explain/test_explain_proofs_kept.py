@@ -8,8 +8,9 @@ import pytest
 from explain_scenes import proven
 
 from fleetops.store import proofs as module
-from fleetops.store.cache import cache_folder, write_whole
+from fleetops.store.cache import cache_folder
 from fleetops.store.proofs import Proofs
+from fleetops.store.whole import write_whole
 
 TREE = "cd" * 32
 

@@ -4,7 +4,6 @@ import os
 import pwd
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pathlib import Path
 from fleetops.model.command import Outcome
 from fleetops.model.errors import FleetopsError
 from fleetops.ssh.quote import decode, encode
+from fleetops.store.whole import write_whole
 
 _DEADLINE_S = 30.0
 _CRON_DAEMONS = {"cron", "crond", "fcron", "bcron-sched"}
@@ -107,18 +107,7 @@ def read(path: Path) -> str | None:
 def write(path: Path, text: str) -> None:
     """Put a file there that everybody may read (0644), all of it or none. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    fresh = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(encode(text))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.chmod(0o644)
-        fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
+    write_whole(path, encode(text), mode=0o644, synced=True)
 
 
 def write_all(texts: Sequence[tuple[Path, str | None]]) -> None:
