@@ -48,8 +48,7 @@ def who() -> str:
     """Whoever runs this, and where."""
     from fleetops.playbook.lock import Owner
 
-    me = Owner.this_process("")
-    return f"{me.user} on {me.controller}"
+    return Owner.this_process("").whose
 
 
 def memory(world: World, inventory: "Inventory") -> "SweepStore":

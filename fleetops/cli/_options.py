@@ -25,6 +25,17 @@ def add_shared_options(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_hosts(parser: argparse.ArgumentParser) -> None:
+    """HOSTS of any kind; all of them where none are named."""
+    parser.add_argument(
+        "hosts",
+        nargs="*",
+        metavar="HOSTS",
+        default=["*"],
+        help="nodes and hypervisors: node-174, pve-*, @group; all when left out",
+    )
+
+
 def duration(text: str) -> float:
     """`90s`, `10m`; a plain number is seconds."""
     from fleetops.inventory.quantity import parse_duration

@@ -69,5 +69,4 @@ def _reason(args: argparse.Namespace) -> str:
 def _reset(store: "BreakerStore", world: World, why: str) -> "Breaker":
     from fleetops.playbook.lock import Owner
 
-    me = Owner.this_process("")
-    return store.reset(world.clock(), f"{me.user} on {me.controller}", why)
+    return store.reset(world.clock(), Owner.this_process("").whose, why)

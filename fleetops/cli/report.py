@@ -3,7 +3,7 @@
 import argparse
 
 from fleetops.cli._findings import memory
-from fleetops.cli._options import duration
+from fleetops.cli._options import add_hosts, duration
 from fleetops.cli.world import World
 from fleetops.model.exit import Exit
 
@@ -13,13 +13,7 @@ SUMMARY = "write the fleet's health, findings, memory and recoveries over time a
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Which hosts, where to, how far back."""
-    parser.add_argument(
-        "hosts",
-        nargs="*",
-        metavar="HOSTS",
-        default=["*"],
-        help="nodes and hypervisors: node-174, pve-*, @group; all when left out",
-    )
+    add_hosts(parser)
     parser.add_argument(
         "--html", metavar="FILE", required=True, help="the page; one that is there is replaced"
     )

@@ -4,7 +4,7 @@ import argparse
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from fleetops.cli._options import address, duration
+from fleetops.cli._options import add_hosts, address, duration
 from fleetops.cli.world import World
 from fleetops.model.errors import UsageError
 from fleetops.model.exit import Exit, worst
@@ -26,13 +26,7 @@ SUMMARY = "check every host of the fleet: what is wrong, since when, and what to
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Which hosts, how often, how long."""
-    parser.add_argument(
-        "hosts",
-        nargs="*",
-        metavar="HOSTS",
-        default=["*"],
-        help="nodes and hypervisors: node-174, pve-*, @group; all when left out",
-    )
+    add_hosts(parser)
     parser.add_argument(
         "--every",
         type=duration,

@@ -103,7 +103,7 @@ def count_attempt(sender: Sender, node: str, owner: Owner) -> None:
 
     Raises Refused (guard `lock`) where the lock there is not the run's any more, FleetopsError where it cannot be written.
     """
-    run = {"run_id": owner.run_id, "by": f"{owner.user} on {owner.controller}"}
+    run = {"run_id": owner.run_id, "by": owner.whose}
     session, command = sender.session, _count(node, owner.run_id, json.dumps(run))
     try:
         outcome = sender.make(command, NAME)

@@ -94,6 +94,11 @@ class Owner:
     start_ticks: int
     boot: str = ""
 
+    @property
+    def whose(self) -> str:
+        """The user, and where: for people."""
+        return f"{self.user} on {self.controller}"
+
     @classmethod
     def this_process(cls, run_id: str) -> "Owner":
         """This controller."""
@@ -280,6 +285,5 @@ def _told(host: str, holder: Owner | None, since_s: float | None) -> str:
     if holder is None:
         return f"{host} is locked by another run, and its lock cannot be read (in {_FOLDER})"
     return (
-        f"{host} is locked by run {holder.run_id} of {holder.user} on {holder.controller} (pid {holder.pid}),"
-        f" for {since_s:.0f} s"
+        f"{host} is locked by run {holder.run_id} of {holder.whose} (pid {holder.pid}), for {since_s:.0f} s"
     )

@@ -54,7 +54,7 @@ def interrupted_by(holder: Owner, now: float, since_s: float) -> Interrupted:
     return Interrupted(
         run_id=holder.run_id,
         at=now - since_s,
-        how=f"its lock has lapsed; it was run by {holder.user} on {holder.controller} (pid {holder.pid}), where its journal is",
+        how=f"its lock has lapsed; it was run by {holder.whose} (pid {holder.pid}), where its journal is",
         chain=(holder.run_id,),
     )
 

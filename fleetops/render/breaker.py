@@ -1,6 +1,5 @@
 """The breaker for a person and for a program: whether it is open, what counts, who closed it before."""
 
-import time
 from typing import Any
 
 from fleetops.model.breaker import Breaker, BreakerReset
@@ -9,6 +8,7 @@ from fleetops.model.nodeset import fold_names
 from fleetops.render.output import Output, safe
 from fleetops.render.table import columns
 from fleetops.render.typed import typed
+from fleetops.render.when import show_moment
 
 _STYLES = {"running": "bold", "failed": "bold red", "refused": "yellow", "interrupted": "yellow"}
 
@@ -19,7 +19,7 @@ def show_breaker(output: Output, breaker: Breaker) -> None:
     if breaker.runs:
         rows: list[tuple[str, ...]] = [("node", "run", "what", "since", "status", "")]
         rows += [
-            (one.node, one.run_id, one.playbook, _when(one.began_at), one.status, _first_line(one.why))
+            (one.node, one.run_id, one.playbook, show_moment(one.began_at), one.status, _first_line(one.why))
             for one in breaker.runs
         ]
         output.show(columns(rows, styles=_STYLES, indent=2))
@@ -54,9 +54,7 @@ def breaker_json(breaker: Breaker) -> dict[str, Any]:
 
 def _standing(breaker: Breaker) -> str:
     if breaker.opened_at is not None:
-        return (
-            f"breaker open since {_when(breaker.opened_at)}: {breaker.opened_why}; no other node is recovered"
-        )
+        return f"breaker open since {show_moment(breaker.opened_at)}: {breaker.opened_why}; no other node is recovered"
     if breaker.is_full:
         return f"breaker full: {breaker.too_many}; no other node is recovered"
     counted = f"{len(breaker.nodes)} of {breaker.limit} nodes under recovery or failed"
@@ -64,11 +62,7 @@ def _standing(breaker: Breaker) -> str:
 
 
 def _closed(reset: BreakerReset) -> str:
-    return f"{_when(reset.at)} by {reset.who}: {reset.why}"
-
-
-def _when(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+    return f"{show_moment(reset.at)} by {reset.who}: {reset.why}"
 
 
 def _first_line(text: str) -> str:

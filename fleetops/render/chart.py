@@ -1,9 +1,9 @@
 """Numbers over time as a terminal can draw them: a line of blocks, or a small chart with its axes."""
 
-import time
 from collections.abc import Callable, Sequence
 
 from fleetops.model.past import Sample
+from fleetops.render.when import show_moment
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _EIGHTHS = 8
@@ -31,7 +31,7 @@ def chart(samples: Sequence[Sample], width: int, height: int, show: Callable[[fl
         label = labels[0] if row == 0 else labels[1] if row == height - 1 else ""
         cells = "".join(_cell(value, low, high, height - 1 - row, height) for value in columns)
         rows.append(f"{label:>{margin}} ┤{cells}".rstrip())
-    begin, end = _clock(samples[0].at), _clock(samples[-1].at)
+    begin, end = show_moment(samples[0].at), show_moment(samples[-1].at)
     rows.append(f"{'':>{margin}}  {begin}{end:>{max(0, len(columns) - len(begin))}}")
     return rows
 
@@ -71,7 +71,3 @@ def _cell(value: float | None, low: float, high: float, row: int, height: int) -
     eighths = round((value - low) / (high - low) * height * _EIGHTHS) - row * _EIGHTHS
     least = 1 if row == 0 else 0
     return _BLOCKS[min(_EIGHTHS, max(least, eighths))]
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

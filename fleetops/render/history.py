@@ -1,6 +1,5 @@
 """What sweeps remember of a host: how well it was, and its numbers over time."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from fleetops.model.units import show_gb
 from fleetops.render.chart import chart, spark
 from fleetops.render.sweep import SEVERITY_STYLES
 from fleetops.render.table import columns
+from fleetops.render.when import show_moment
 
 _SPARK, _HEIGHT, _LEAST_WIDTH = 24, 10, 40
 _MARKS = {Severity.OK: "·", Severity.WARNING: "!", Severity.CRITICAL: "X", Severity.UNKNOWN: "?"}
@@ -108,8 +108,8 @@ def _findings(found: Sequence[Tracked]) -> Text:
         (
             one.finding.subject,
             one.finding.severity.word,
-            _clock(one.first_seen),
-            _clock(one.last_seen),
+            show_moment(one.first_seen),
+            show_moment(one.last_seen),
             str(one.count),
             "gone" if one.cleared_at is not None else "there",
         )
@@ -117,7 +117,3 @@ def _findings(found: Sequence[Tracked]) -> Text:
     ]
     styles = {severity.word: style for severity, style in SEVERITY_STYLES.items()}
     return columns(rows, right=(4,), styles=styles, indent=2)
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

@@ -1,6 +1,5 @@
 """The list of runs: what was done, to which node, how it ended."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from fleetops.model.record import RunSummary
 from fleetops.model.story import Bundle, Story
 from fleetops.render.output import Output, safe
 from fleetops.render.table import columns
+from fleetops.render.when import show_moment
 
 _LEAST_REASON = 12
 RUN_STYLES = {
@@ -50,7 +50,7 @@ def _with_reason(line: Text, why: str, at: int, output: Output) -> Text:
 
 
 def _row(run: RunSummary, now: float) -> tuple[str, ...]:
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_at))
+    when = show_moment(run.started_at)
     took = show_duration((run.ended_at or now) - run.started_at)
     why = run.why.splitlines()[0] if run.why else ""
     return run.run_id, when, f"{run.playbook} {run.node}", took, run.status, why

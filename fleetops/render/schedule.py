@@ -13,9 +13,9 @@ from fleetops.model.jsonable import jsonable
 from fleetops.model.schedule import Planned, Standing, Written
 from fleetops.render.plain import safe
 from fleetops.render.rows import Row, lay_out, opposite
+from fleetops.render.when import DAY_S, show_moment
 
 SCHEMA = "fleetops.schedule/1"
-_DAY_S = 86_400
 _EXITS = {0: "all well", 1: "with findings", 3: "something is unknown"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "dim"}
 
@@ -166,8 +166,7 @@ def _last_sweep(last: tuple[float, float] | None, late: str, now: float) -> Row:
 
 
 def _clock(at: float, now: float) -> str:
-    form = "%H:%M:%S" if abs(now - at) < _DAY_S else "%Y-%m-%d %H:%M"
-    return time.strftime(form, time.localtime(at))
+    return time.strftime("%H:%M:%S", time.localtime(at)) if abs(now - at) < DAY_S else show_moment(at)
 
 
 def _diff(text: Written) -> Text:

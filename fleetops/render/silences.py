@@ -1,6 +1,5 @@
 """What is not reported, until when, and by whose word."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from fleetops.model.duration import show_duration
 from fleetops.model.jsonable import jsonable
 from fleetops.model.sweep import Silenced
 from fleetops.render.table import columns
+from fleetops.render.when import show_moment
 
 
 def silences_screen(found: Sequence[Silenced], now: float) -> Text:
@@ -30,5 +30,5 @@ def silenced_line(host: str, check: str, until: float, now: float, why: str) -> 
     """What was written down."""
     if until <= now:
         return f"{host}: {check} is reported again"
-    end = time.strftime("%Y-%m-%d %H:%M", time.localtime(until))
+    end = show_moment(until)
     return f"{host}: {check} is not reported until {end}: {why}"

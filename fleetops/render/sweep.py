@@ -12,6 +12,7 @@ from fleetops.model.jsonable import jsonable
 from fleetops.model.sweep import Sighting, Sweep, Tracked
 from fleetops.render.plain import safe
 from fleetops.render.rows import Row, lay_out, opposite
+from fleetops.render.when import DAY_S, show_moment
 
 SCHEMA = "fleetops.sweep/1"
 SEVERITY_STYLES = {
@@ -23,7 +24,6 @@ SEVERITY_STYLES = {
 _COUNTED = (Severity.OK, Severity.WARNING, Severity.CRITICAL, Severity.UNKNOWN)
 _WORDS = {Severity.OK: "well"}
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
-_DAY_S = 86_400
 
 
 def sweep_screen(sweep: Sweep, width: int) -> Text:
@@ -164,8 +164,7 @@ def _ordinal(number: int) -> str:
 
 
 def _clock(at: float, now: float) -> str:
-    same_day = now - at < _DAY_S
-    return time.strftime("%H:%M" if same_day else "%Y-%m-%d %H:%M", time.localtime(at))
+    return time.strftime("%H:%M", time.localtime(at)) if now - at < DAY_S else show_moment(at)
 
 
 def _was_there(one: Tracked) -> str:

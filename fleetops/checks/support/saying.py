@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from fleetops.model.fact import Facts, Key, Missing
+from fleetops.checks.support.machine import gaps, of_node
+from fleetops.model.fact import Facts, Key
 from fleetops.model.finding import Finding, Observation, Severity
 from fleetops.model.machine import Process
 
@@ -37,23 +38,7 @@ def found(
 
 def lacking(check: str, observation: Observation, *keys: Key[Any], on: Facts | None = None) -> list[Finding]:
     """An unknown for each fact that this check needs and does not have: what is not known is never healthy."""
-    facts = on or observation.node_facts
-    gaps = ((key, facts.get(key)) for key in keys)
-    return [
-        _unknown(check, observation, key, gap, facts.host) for key, gap in gaps if isinstance(gap, Missing)
-    ]
-
-
-def _unknown(check: str, observation: Observation, key: Key[Any], gap: Missing, read_on: str) -> Finding:
-    where = "" if read_on == observation.node.name else f" on {read_on}"
-    return found(
-        check,
-        observation,
-        Severity.UNKNOWN,
-        f"{key.name.replace('-', ' ')} not known",
-        f"{key.name.replace('-', ' ')}{where}: {gap}",
-        command="probe",
-    )
+    return gaps(check, of_node(observation), *keys, on=on)
 
 
 def counted(number: int, thing: str, things: str = "") -> str:

@@ -1,5 +1,7 @@
 """Whether a running service is as its profile says: its own command line against the profile's flags."""
 
+from collections.abc import Mapping
+
 from fleetops.model.engine import Service
 from fleetops.model.fleet import Profile
 from fleetops.model.secrets import mask_text
@@ -15,20 +17,21 @@ def differences(service: Service, profile: Profile) -> tuple[str, ...]:
         return (f"it is {service.engine}, not {profile.engine}",)
     stated = [flag for flag in profile.flags if flag.name not in _USUAL]
     found = [
-        mask_text(f"{_said(flag.name, service.flags)} where the profile has {flag.value}")
+        mask_text(f"{said(flag.name, service.flags)} where the profile has {flag.value}")
         for flag in stated
         if not flag.is_in_force(service.flags.get(flag.name))
     ]
     more = sorted(set(service.flags) - _USUAL - {flag.name for flag in stated})
-    found += [mask_text(f"{_said(name, service.flags)}, which the profile has not") for name in more]
+    found += [f"{said(name, service.flags)}, which the profile has not" for name in more]
     model = next((service.flags[name] for name in _MODEL if name in service.flags), "")
     if model and model != profile.model:
         found.append(f"it serves {model}, not {profile.model}")
     return tuple(found)
 
 
-def _said(name: str, flags: dict[str, str]) -> str:
+def said(name: str, flags: Mapping[str, str]) -> str:
+    """A flag as a command line has it, masked where it may be secret, or that it has none."""
     flag = f"--{name.replace('_', '-')}"
     if name not in flags:
         return f"no {flag}"
-    return flag if flags[name] in {"", "true"} else f"{flag} {flags[name]}"
+    return mask_text(flag if flags[name] in {"", "true"} else f"{flag} {flags[name]}")

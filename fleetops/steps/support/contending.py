@@ -10,11 +10,12 @@ from pathlib import PurePosixPath
 
 from fleetops.engines.attribution import attribute
 from fleetops.engines.support.command_line import file_name, read_flags
+from fleetops.engines.support.in_force import said
 from fleetops.engines.support.supervisors import OURS, container_title, unit_title
 from fleetops.model.errors import Refused
 from fleetops.model.fact import Missing
 from fleetops.model.fleet import Profile
-from fleetops.model.secrets import mask_argv, mask_text
+from fleetops.model.secrets import mask_argv
 from fleetops.model.supervisor import SUPERVISORS, Container, Supervisor, Supervisors, Unit
 from fleetops.steps.support.base import Situation
 from fleetops.steps.support.launching import engine_of, launch_values
@@ -153,7 +154,7 @@ def differences(situation: Situation, profile: Profile, unit: Unit) -> tuple[str
     its_head, its_flags = _parted(list(unit.command))
     found = [] if head == its_head else [f"it runs `{_typed(its_head)}`, not `{_typed(head)}`"]
     found += [
-        f"{_said(name, its_flags)} where the profile has {_said(name, flags)}"
+        f"{said(name, its_flags)} where the profile has {said(name, flags)}"
         for name in sorted({*flags, *its_flags})
         if flags.get(name) != its_flags.get(name)
     ]
@@ -178,10 +179,3 @@ def _parted(words: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
 
 def _typed(words: tuple[str, ...]) -> str:
     return " ".join(mask_argv(words))
-
-
-def _said(name: str, flags: dict[str, str]) -> str:
-    flag = f"--{name.replace('_', '-')}"
-    if name not in flags:
-        return f"no {flag}"
-    return mask_text(flag if flags[name] == "true" else f"{flag} {flags[name]}")
