@@ -9,7 +9,7 @@ from fleetops.engines.support.in_force import differences
 from fleetops.fleet.read import Sessions
 from fleetops.model.engine import Service
 from fleetops.model.errors import FleetopsError, Refused, Unknown
-from fleetops.model.finding import Finding, Severity
+from fleetops.model.finding import Finding, Observation, Severity
 from fleetops.model.fleet import Profile
 from fleetops.model.machine import IDENTITY
 from fleetops.steps.support.asking import Asking, OverSession
@@ -38,7 +38,7 @@ def judge_health(situation: Situation, sessions: Sessions) -> Health:
     a service that is still coming up.
     """
     profile = situation.profile
-    whole = _whole_service(situation, profile) if profile else None
+    whole = whole_service(situation.observation, profile) if profile else None
     if profile and whole:
         if tokens := _generates(situation, profile, whole.engine, sessions):
             _must_be_known(situation)
@@ -53,9 +53,9 @@ def judge_health(situation: Situation, sessions: Sessions) -> Health:
     return Health("", situation)
 
 
-def _whole_service(situation: Situation, profile: Profile) -> Service | None:
+def whole_service(observation: Observation, profile: Profile) -> Service | None:
     """The service on the profile's port of which nothing is dead: whole, or with ranks that are still to come."""
-    for service in target_services(situation.observation):
+    for service in target_services(observation):
         if (
             service.port == profile.port
             and service.launcher

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from fleetops.engines import Engine, engine
-from fleetops.engines.attribution import target_services
+from fleetops.fleet.health import whole_service
 from fleetops.fleet.read import Sessions
 from fleetops.model.engine import GENERATED, SERVICE_METRICS, Generated, Service, ServiceMetrics
 from fleetops.model.errors import FleetopsError, Unreachable
@@ -42,11 +42,7 @@ def answers(sessions: Sessions, observation: Observation) -> dict[str, Any]:
 def _to_ask(observation: Observation, profile: Profile) -> Service | None:
     """The service on the profile's port, of which nothing is dead, and whose port listens."""
     listening = {one.port for one in observation.node_facts.value(LISTENERS) or ()}
-    for service in target_services(observation):
-        whole = service.launcher and not any(one.is_zombie for one in service.processes)
-        if service.port == profile.port and whole and profile.port in listening:
-            return service
-    return None
+    return whole_service(observation, profile) if profile.port in listening else None
 
 
 def _generated(asking: Asking, of: Engine) -> Generated | Missing:
