@@ -29,7 +29,8 @@ def must_exist(inventory: "Inventory", host: str, check: str) -> None:
     if host not in hosts:
         raise UsageError(f"there is no host {host}", hint=did_you_mean(host, hosts))
     of_nodes = {one.name for one in all_checks()} | {one.name for one in fleet_checks()}
-    checks = sorted(of_nodes | {one.name for one in hypervisor_checks()})
+    own = {one.full_name for one in inventory.checks.values()}
+    checks = sorted(of_nodes | {one.name for one in hypervisor_checks()} | own)
     if check not in checks:
         raise UsageError(f"there is no check {check}", hint=did_you_mean(check, checks))
 

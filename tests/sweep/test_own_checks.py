@@ -4,9 +4,11 @@ import pytest
 from hostile_server import truly_but
 
 from fleetops.checks.support.own import judge_own
+from fleetops.cli._findings import must_exist
 from fleetops.fleet import own_fact
 from fleetops.inventory.load import InventoryInvalid, load_inventory
 from fleetops.model.command import Outcome
+from fleetops.model.errors import UsageError
 from fleetops.model.fact import Facts, Gap, Missing
 from fleetops.model.finding import Severity
 from fleetops.model.own_check import Line, OwnCheck
@@ -97,6 +99,15 @@ def test_they_are_read_on_the_host_in_the_same_round_trip(fleet_of, sweeper):
     assert found["own:gone"].severity is Severity.UNKNOWN
     assert "own:release" not in found
     assert sweep.hosts[0].remembered.numbers["own:uptime"] > 0
+
+
+def test_one_is_acknowledged_and_silenced_by_its_full_name(tmp_path):
+    (tmp_path / "fleet.yaml").write_text("nodes:\n  node-1: {address: 127.0.0.1}\n" + CHECKS)
+    inventory = load_inventory(tmp_path)
+    must_exist(inventory, "node-1", "own:scratch")
+    with pytest.raises(UsageError, match="there is no check own:scrtch") as error:
+        must_exist(inventory, "node-1", "own:scrtch")
+    assert error.value.hint == "did you mean `own:scratch`?"
 
 
 @pytest.mark.parametrize(
