@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_written_is_a_failed_step_and_the_sweep_is_shown(d
     def refused(**_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fleetops.cli._textfile.tempfile.mkstemp", refused)
+    monkeypatch.setattr("fleetops.store.whole.tempfile.mkstemp", refused)
     code, shown, told = desk.call("sweep", "--textfile", "fleetops.prom")
     assert code is Exit.FAILED
     assert "1 unknown" in shown
