@@ -42,8 +42,12 @@ _FOLDERS = (
 _PROGRAM = f"""#!{{python}} -IS
 import sys
 sys.path.insert(0, "{LIBRARY}")
-from fleetops.lab.tools.{{module}} import main
-sys.exit(main())
+from fleetops.lab.tools.ask import asked
+status = asked("{{name}}")
+if status is None:
+    from fleetops.lab.tools.{{module}} import main
+    status = main(sys.argv[1:])
+sys.exit(status)
 """
 # What pip installs beside the engine's package.
 _ENGINE_SCRIPT = """#!/usr/bin/env python3
@@ -190,7 +194,7 @@ def _write_tools(disk: Path, host: LabHost) -> None:
     if host.kind == "hypervisor":
         tools = tools | HYPERVISOR_TOOLS
     for name, module in tools.items():
-        (programs / name).write_text(_PROGRAM.format(python=TOOLS / "bin/python3", module=module))
+        (programs / name).write_text(_PROGRAM.format(python=TOOLS / "bin/python3", name=name, module=module))
         (programs / name).chmod(0o755)
     (programs / "df").write_text(df.SCRIPT)
     (programs / "df").chmod(0o755)

@@ -22,6 +22,7 @@ from fleetops.lab.spec import (
     python_command,
     read_spec,
 )
+from fleetops.lab.tools.answer import start_answering
 
 _TICK_S = 0.05
 _GRACE_S = 5.0
@@ -35,6 +36,7 @@ def main() -> int:
     spec = read_spec(RUN)
     figures = Figures(spec)
     figures.refresh()
+    start_answering()
     if not trouble.has(RUN, trouble.Mark.DEAD):
         boot(spec)
     (RUN / READY).write_text("")
@@ -103,6 +105,7 @@ class Figures:
         self._spec = spec
         self._ledger = Ledger(RUN / "driver")
         self._last: MemoryUse | None = None
+        self._guest_inits = [RUN / "guests" / number / INIT_PID for number in spec.guests]
         # A VM with passed-through devices has all its memory from its start on.
         self._vms = {RUN / "vms" / number: read_spec(RUN / "vms" / number).total_bytes for number in spec.vms}
 
@@ -128,10 +131,10 @@ class Figures:
     def _of_stopped_vms(self) -> int:
         return sum(size for folder, size in self._vms.items() if not Power(folder).is_held)
 
-    def _shared_folders(self) -> list[Path]:
+    def _shared_folders(self) -> list[str]:
         """A hypervisor's kernel counts its containers' shared memory too."""
-        inits = (RUN / "guests").glob(f"*/{INIT_PID}") if self._spec.kind == "hypervisor" else ()
-        return [Path("/dev/shm"), *(Path(f"/proc/{_text(pid)}/root/dev/shm") for pid in inits)]  # noqa: S108
+        pids = (_text(file) for file in self._guest_inits)
+        return ["/dev/shm", *(f"/proc/{pid}/root/dev/shm" for pid in pids if pid)]  # noqa: S108
 
 
 def _rewrite(path: Path, text: str) -> None:
@@ -144,7 +147,7 @@ def _rewrite(path: Path, text: str) -> None:
         file.truncate()
 
 
-def _used(folder: Path) -> int:
+def _used(folder: str) -> int:
     try:
         status = os.statvfs(folder)
     except OSError:  # a container that is going down
@@ -153,7 +156,10 @@ def _used(folder: Path) -> int:
 
 
 def _text(path: Path) -> str:
-    return path.read_text() if path.exists() else "none"
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return ""
 
 
 def _spawn(argv: list[str]) -> None:

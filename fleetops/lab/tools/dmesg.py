@@ -11,9 +11,9 @@ _FIRST = (0.0, "Linux version of the lab")
 _NOTICE, _WARNING = 5, 4
 
 
-def main() -> int:
-    """Run with the command line's arguments."""
-    options = set(sys.argv[1:])
+def main(words: list[str]) -> int:
+    """Run with the words after the command's name."""
+    options = set(words)
     if options - _OPTIONS:
         print(f"dmesg: the lab's knows only {' '.join(sorted(_OPTIONS))}", file=sys.stderr)
         return 1

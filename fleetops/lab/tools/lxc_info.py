@@ -5,9 +5,8 @@ import sys
 from fleetops.lab.tools.proxmox import FOLDERS, Guest
 
 
-def main() -> int:
-    """Run with the command line's arguments."""
-    words = sys.argv[1:]
+def main(words: list[str]) -> int:
+    """Run with the words after the command's name."""
     name = _name(words)
     found = Guest("lxc", int(name)) if name.isdecimal() else None
     if found is None or not (FOLDERS["lxc"] / f"{name}.conf").exists():

@@ -18,7 +18,7 @@ _LOOK_S = 0.05
 _TITLE = "/usr/bin/nvidia-persistenced --verbose"
 
 
-def main() -> int:
+def main(_: list[str]) -> int:
     """Go into the background once the devices are held, and stay until SIGTERM."""
     driver = Driver()
     minors = [gpu.minor for gpu in driver.gpus()]

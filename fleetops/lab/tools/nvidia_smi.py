@@ -38,10 +38,24 @@ class GpuLost(Exception):  # noqa: N818 - named for what the tool says
     """A GPU that was to be shown has fallen off the bus; the message is what the tool prints."""
 
 
-def main() -> int:
-    """Run with the command line's arguments."""
+def main(words: list[str]) -> int:
+    """Run with the words after the command's name: for ever where the driver hangs, unless it is not asked at all."""
+    if _reaches_driver(words) and Driver().faults().hangs:
+        ignore_polite_signals()
+        wait_in_kernel()
+    return tell(words)
+
+
+def only_asks(words: list[str]) -> bool:
+    """Whether this is a question that the driver answers at once."""
+    changes = {"-r", "--gpu-reset", "-pm", "--persistence-mode"}
+    return not changes & {word.partition("=")[0] for word in words} and not Driver().faults().hangs
+
+
+def tell(words: list[str]) -> int:
+    """Answer, whether the driver hangs or not."""
     try:
-        return _run(_parse(sys.argv[1:]))
+        return _run(_parse(words))
     except BadArgument as error:
         print(error)
         return BAD_ARGUMENT
@@ -51,6 +65,13 @@ def main() -> int:
     except smi_query.UnknownField as error:
         print(f'Field "{error}" is not a valid field to query.\n')
         return BAD_ARGUMENT
+
+
+def _reaches_driver(words: Sequence[str]) -> bool:
+    try:
+        return not {"version", "help-query-gpu"} & set(_parse(words))
+    except BadArgument:
+        return False
 
 
 def _parse(words: Sequence[str]) -> dict[str, str]:
@@ -84,11 +105,7 @@ def _run(asked: dict[str, str]) -> int:
         print("\n".join(f'"{name}"' for name in smi_query.FIELDS))
         return 0
     driver = Driver()
-    faults = driver.faults()
-    if faults.hangs:
-        ignore_polite_signals()
-        wait_in_kernel()
-    if current_guest() in faults.mismatch:
+    if current_guest() in driver.faults().mismatch:
         print(
             f"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: {OTHER_LIBRARY}"
         )

@@ -32,9 +32,9 @@ START_S = 20.0
 NAMESPACES = ("--user", "--preserve-credentials", "--mount", "--pid", "--ipc", "--uts", "--net", "--cgroup")
 
 
-def main() -> int:
-    """Run with the command line's arguments."""
-    return run_tool("pct", COMMANDS)
+def main(words: list[str]) -> int:
+    """Run with the words after the command's name."""
+    return run_tool("pct", COMMANDS, words)
 
 
 def show_list(_: list[str]) -> int:

@@ -183,11 +183,11 @@ def option(words: list[str], name: str) -> str | None:
     return None
 
 
-def run_tool(tool: str, commands: Mapping[str, Command]) -> int:
-    """Run `tool`'s command line; the exit status."""
-    command, *rest = sys.argv[1:] or ["help"]
+def run_tool(tool: str, commands: Mapping[str, Command], words: list[str]) -> int:
+    """Run `tool` with these words; the exit status."""
+    command, *rest = words or ["help"]
     if command not in commands:
-        print(f"ERROR: unknown command '{tool} {' '.join(sys.argv[1:])}'", file=sys.stderr)
+        print(f"ERROR: unknown command '{tool} {' '.join(words)}'", file=sys.stderr)
         return FAILED
     try:
         return commands[command](rest)

@@ -12,18 +12,14 @@ from fleetops.lab.tools.pveversion import VERSION
 TYPES = {"lxc": "lxc", "qemu": "qemu"}
 
 
-def main() -> int:
-    """Run with the command line's arguments."""
+def main(words: list[str]) -> int:
+    """Run with the words after the command's name."""
     try:
-        answer = _get(sys.argv[1:])
+        answer = _get(words)
     except ToolError as error:
         print(error, file=sys.stderr)
         return error.status
-    print(
-        json.dumps(answer)
-        if option(sys.argv[1:], "output-format") == "json"
-        else json.dumps(answer, indent=3)
-    )
+    print(json.dumps(answer) if option(words, "output-format") == "json" else json.dumps(answer, indent=3))
     return 0
 
 

@@ -15,9 +15,9 @@ from fleetops.lab.tools.qm_guest import agent, guest
 from fleetops.lab.tools.qm_power import reboot, reset, shutdown, start, stop
 
 
-def main() -> int:
-    """Run with the command line's arguments."""
-    return run_tool("qm", COMMANDS)
+def main(words: list[str]) -> int:
+    """Run with the words after the command's name."""
+    return run_tool("qm", COMMANDS, words)
 
 
 def show_list(_: list[str]) -> int:
