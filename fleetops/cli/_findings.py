@@ -23,14 +23,15 @@ def add_which(parser: argparse.ArgumentParser, *, optional: bool = False) -> Non
 def must_exist(inventory: "Inventory", host: str, check: str) -> None:
     """Raises UsageError, with the nearest name, for a host or check that there is not."""
     from fleetops.checks import all_checks, fleet_checks, hypervisor_checks
+    from fleetops.fleet.package_checks import package_checks
     from fleetops.inventory.problems import did_you_mean
 
     hosts = [*inventory.nodes, *inventory.hypervisors]
     if host not in hosts:
         raise UsageError(f"there is no host {host}", hint=did_you_mean(host, hosts))
-    of_nodes = {one.name for one in all_checks()} | {one.name for one in fleet_checks()}
-    own = {one.full_name for one in inventory.checks.values()}
-    checks = sorted(of_nodes | {one.name for one in hypervisor_checks()} | own)
+    every = (*all_checks(), *fleet_checks(), *hypervisor_checks(), *package_checks().checks)
+    own = (one.full_name for one in inventory.checks.values())
+    checks = sorted({*(one.name for one in every), *own})
     if check not in checks:
         raise UsageError(f"there is no check {check}", hint=did_you_mean(check, checks))
 

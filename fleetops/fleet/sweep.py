@@ -92,7 +92,7 @@ def sweep_hosts(
     }
     left_s = max(0.0, deadline_s - (clock() - began))
     seen = _with_fits(seen, lambda one: fit(sessions, inventory, one, records=records, proofs=proofs), left_s)
-    beside = judge_fleet(seen.values())
+    beside = (*judge_fleet(seen.values()), *shared.brought.judge_fleet(seen.values()))
     return tuple(
         judged_node(seen[host.name], read[host.name], shared, beside)
         if isinstance(host, Node)
@@ -125,13 +125,15 @@ def _read(sessions: Sessions, shared: Shared, host: Host, clock: Callable[[], fl
     began, inventory = time.monotonic(), shared.inventory
     own_facts = [own_fact.fact(check) for check in shared.checks_of(host)]
     if isinstance(host, Node):
-        reads = [*own_facts, *of_node(host)]
+        shipped = of_node(host)
+        reads = [*own_facts, *shipped, *shared.brought.reads(shipped, hypervisor=False)]
         own = read_groups(sessions, host, {_OWN: reads}, clock)[_OWN]
         seconds = time.monotonic() - began
         own = _with(own, {**answers(sessions, _as_seen(inventory, host, own)), **_answered(own, seconds)})
         return Read(own=own, seconds=seconds)
     nodes = guests_of(inventory, host)
-    reads = [*own_facts, *of_hypervisor(nodes)]
+    shipped = of_hypervisor(nodes)
+    reads = [*own_facts, *shipped, *shared.brought.reads(shipped, hypervisor=True)]
     found = read_groups(sessions, host, {_OWN: reads, **of_guests(nodes)}, clock)
     seconds = time.monotonic() - began
     own = found.pop(_OWN)

@@ -7,6 +7,7 @@ from fleetops.checks import judge, judge_hypervisor, remember, remember_hypervis
 from fleetops.checks.support.own import judge_own, remember_own
 from fleetops.checks.support.remembering import together
 from fleetops.fleet.observe import observation_of
+from fleetops.fleet.package_checks import PackageChecks, package_checks
 from fleetops.fleet.probe import Memory, remember_identity
 from fleetops.inventory.patterns import select_names
 from fleetops.inventory.thresholds import thresholds_for
@@ -36,12 +37,14 @@ class Shared:
 
     Attributes:
         own: the operator's own checks, by the name of each host that they are for.
+        brought: the checks of installed packages.
         members: of each group that has thresholds of its own, the names of its hosts.
         idle: how each node looked when last seen idle.
     """
 
     inventory: Inventory
     own: Mapping[str, tuple[OwnCheck, ...]]
+    brought: PackageChecks
     members: Mapping[str, set[str]]
     idle: Mapping[str, Baseline]
 
@@ -58,7 +61,9 @@ class Shared:
             group: select_names((f"@{group}",), names, inventory.groups)
             for group in inventory.thresholds.groups
         }
-        return cls(inventory=inventory, own=own, members=members, idle=records.baselines())
+        return cls(
+            inventory=inventory, own=own, brought=package_checks(), members=members, idle=records.baselines()
+        )
 
     def checks_of(self, host: Host) -> tuple[OwnCheck, ...]:
         """The operator's own checks that are for this host."""
@@ -91,7 +96,11 @@ def judged_hypervisor(host: Hypervisor, shared: Shared, found: Read, past: Past)
         kind="hypervisor",
         at=found.own.at,
         seconds=found.seconds,
-        findings=(*judge_hypervisor(sight), *_own_findings(shared, host, found.own)),
+        findings=(
+            *judge_hypervisor(sight),
+            *shared.brought.judge_hypervisor(sight),
+            *_own_findings(shared, host, found.own),
+        ),
         remembered=_together(remember_hypervisor(sight), shared, host, found.own),
         gaps=_gaps(found.own),
     )
@@ -130,6 +139,7 @@ def judged_node(observation: Observation, own: Read, shared: Shared, beside: Ite
         seconds=own.seconds,
         findings=(
             *judge(observation),
+            *shared.brought.judge(observation),
             *(finding for finding in beside if finding.host == node.name),
             *_own_findings(shared, node, own.own),
         ),

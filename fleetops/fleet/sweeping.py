@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from fleetops.checks import all_checks, fleet_checks, hypervisor_checks
+from fleetops.fleet.package_checks import package_checks
 from fleetops.fleet.probe import Memory
 from fleetops.fleet.read import Sessions
 from fleetops.fleet.sweep import DEADLINE_S, Busy, sweep_hosts
@@ -117,9 +118,8 @@ def followed(hosts: tuple[HostSweep, ...], known: Sequence[Tracked], *, at: floa
 
 def latched() -> frozenset[str]:
     """The checks of which one sighting is enough."""
-    of_nodes = {check.name for check in all_checks() if check.latched}
-    of_fleet = {check.name for check in fleet_checks() if check.latched}
-    return frozenset(of_nodes | of_fleet | {check.name for check in hypervisor_checks() if check.latched})
+    every = (*all_checks(), *fleet_checks(), *hypervisor_checks(), *package_checks().checks)
+    return frozenset(check.name for check in every if check.latched)
 
 
 def exit_code(sweep: Sweep) -> Exit:

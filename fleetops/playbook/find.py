@@ -89,7 +89,7 @@ def _listed(one: Found) -> PlaybookEntry:
 def package_steps() -> tuple[PackageStep, ...]:
     """What installed packages bring, as far as it can be told without loading them."""
     return tuple(
-        PackageStep(step=one.step, package=one.package, refused=one.refused) for one in all_steps().offers
+        PackageStep(step=one.name, package=one.package, refused=one.refused) for one in all_steps().offers
     )
 
 

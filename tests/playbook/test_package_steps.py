@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import clean_environment
+from package_site import install
 
 from fleetops.model.errors import Refused
 from fleetops.steps import shipped_steps
@@ -31,13 +32,7 @@ class Site:
         self.site.mkdir()
 
     def install(self, package: str, points: str, modules: dict[str, str], version: str = "1.0") -> None:
-        """The modules, and the dist-info folder that makes a package of them."""
-        for name, text in modules.items():
-            (self.site / f"{name}.py").write_text(text)
-        info = self.site / f"{package.replace('-', '_')}-{version}.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
-        (info / "entry_points.txt").write_text(points)
+        install(self.site, package, points, modules, version)
 
     def install_step(self, package: str, name: str, extra: str = "", text: str = "") -> None:
         module = package.replace("-", "_")

@@ -1,17 +1,11 @@
-"""Steps that other packages bring, by the entry point group `fleetops.steps`: found by name, loaded only when one is asked for.
+"""Steps that other packages bring, by the entry point group `fleetops.steps`: loaded only when one is asked for."""
 
-A package that cannot be loaded, or brings what is no step, is an error that names it; it breaks nothing else.
-"""
-
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from importlib.metadata import Distribution, EntryPoint, distributions
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any, TypeVar
 
+from fleetops.inventory.packages import Offer, Unloadable, offers, said_where
 from fleetops.model.errors import FleetopsError
 from fleetops.model.exit import Exit
 from fleetops.steps.support.base import Skip, Step
@@ -29,21 +23,6 @@ class StepUnusable(FleetopsError):  # noqa: N818 - named for what the user reads
     kind = "step-unusable"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Offer:
-    """A step that a package brings. `refused`: why it is not taken, "" where it is; `package`: its name and release."""
-
-    step: str
-    package: str
-    point: EntryPoint | None = None
-    refused: str = ""
-
-    @property
-    def told(self) -> str:
-        """Which step of whom."""
-        return f"step {self.step} of package {self.package}" if self.step else f"package {self.package}"
-
-
 class Steps(Mapping[str, Step]):
     """Every step by its name: the shipped ones, and those of packages, each of which is loaded when it is asked for.
 
@@ -57,35 +36,25 @@ class Steps(Mapping[str, Step]):
     @cached_property
     def offers(self) -> tuple[Offer, ...]:
         """What packages bring, refused steps included."""
-        found = [offer for one in _packages() for offer in _offers_of(one)]
-        times = Counter(offer.step for offer in found)
-        return tuple(self._judged(offer, found if times[offer.step] > 1 else []) for offer in found)
-
-    def _judged(self, offer: Offer, found: list[Offer]) -> Offer:
-        if offer.step in self._shipped:
-            return replace(offer, refused="a shipped step has that name")
-        others = [one.package for one in found if one.step == offer.step and one is not offer]
-        if offer.step and others:
-            return replace(offer, refused=f"package {', '.join(others)} brings a step of that name as well")
-        return offer
+        return offers(GROUP, "step", self._shipped)
 
     def __getitem__(self, name: str) -> Step:
         if name in self._shipped:
             return self._shipped[name]
         if name not in self._loaded:
-            offer = next((one for one in self.offers if one.step == name), None)
+            offer = next((one for one in self.offers if one.name == name), None)
             if offer is None or not name:
                 raise KeyError(name)
             self._loaded[name] = load(offer)
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._shipped or any(one.step == name for one in self.offers if one.step)
+        return name in self._shipped or any(one.name == name for one in self.offers if one.name)
 
     def __iter__(self) -> Iterator[str]:
         yield from self._shipped
         yield from dict.fromkeys(
-            one.step for one in self.offers if one.step and one.step not in self._shipped
+            one.name for one in self.offers if one.name and one.name not in self._shipped
         )
 
     def __len__(self) -> int:
@@ -94,14 +63,12 @@ class Steps(Mapping[str, Step]):
 
 def load(offer: Offer) -> Step:
     """The step itself. Raises StepUnusable, naming the package, for whatever stands against it."""
-    if offer.refused or offer.point is None:
-        raise _unusable(offer, f"is refused: {offer.refused}")
     try:
-        found = offer.point.load()
-    except (Exception, SystemExit) as error:
-        raise _unusable(offer, f"could not be loaded from {offer.point.value}: {_said(error)}") from error
-    if wrong := _fault(found, offer.step):
-        raise _unusable(offer, f"cannot be used: {offer.point.value} {wrong}")
+        found = offer.load()
+    except Unloadable as error:
+        raise _unusable(offer, str(error)) from error
+    if wrong := _fault(found, offer.name):
+        raise _unusable(offer, f"cannot be used: {offer.place} {wrong}")
     step: Step = found
     return replace(
         step,
@@ -109,34 +76,6 @@ def load(offer: Offer) -> Step:
         run=_owned(offer, "run", step.run),
         takes_s=_owned(offer, "takes_s", step.takes_s),
     )
-
-
-def _packages() -> Iterator[Distribution]:
-    """Each installed package once: the first on the path is the one that Python imports."""
-    seen: set[str] = set()
-    for one in distributions():
-        name = _title(one).partition(" ")[0].lower()
-        if name not in seen:
-            seen.add(name)
-            yield one
-
-
-def _title(one: Distribution) -> str:
-    """Name and release; a package whose metadata is broken goes by its folder."""
-    try:
-        return f"{one.metadata['Name']} {one.version}"
-    except Exception:  # noqa: BLE001 - whatever is wrong with it is somebody else's, and is told by its place
-        return str(getattr(one, "_path", "without a name"))
-
-
-def _offers_of(one: Distribution) -> list[Offer]:
-    try:
-        points = [point for point in one.entry_points if point.group == GROUP]
-    except Exception as error:  # noqa: BLE001 - see above
-        return [
-            Offer(step="", package=_title(one), refused=f"its entry points cannot be read: {_said(error)}")
-        ]
-    return [Offer(step=point.name, package=_title(one), point=point) for point in points]
 
 
 def _fault(found: Any, name: str) -> str:
@@ -160,21 +99,11 @@ def _owned(offer: Offer, what: str, call: Callable[..., T]) -> Callable[..., T]:
         except (FleetopsError, Skip):
             raise
         except Exception as error:
-            raise _unusable(offer, f"has failed in its {what}: {_said(error)}{_where(error)}") from error
+            raise _unusable(offer, f"has failed in its {what}: {said_where(error)}") from error
 
     return owned
 
 
 def _unusable(offer: Offer, why: str) -> StepUnusable:
-    name = offer.package.partition(" ")[0]
-    hint = f"mend or remove the package {name}; steps of packages: fleetops playbook list"
+    hint = f"mend or remove the package {offer.project}; steps of packages: fleetops playbook list"
     return StepUnusable(f"{offer.told} {why}", hint=hint)
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".rstrip(": ")
-
-
-def _where(error: BaseException) -> str:
-    frames = extract_tb(error.__traceback__)
-    return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
