@@ -19,32 +19,47 @@ SCRIPT = (
     PLAIN_TEXT
     + LINKS
     + """\
-namespace() { readlink "/proc/$1/ns/pid"; }
-found=$(links '/dev/nvidia*')
-printf '%s\\n' "$found"
-echo "host $(namespace self)"
-if [ -n "$found" ] && command -v pct >/dev/null; then
-  list=$(pct list) || exit
-  printf '%s\\n' "$list" | while read -r id state rest; do
-    if [ "$state" = running ]; then
-      pid=$(lxc-info -n "$id" -p -H) && echo "guest $id $(namespace "$pid")"
-    fi
-  done
-fi
-for pid in $(printf '%s\\n' "$found" | sed -n 's|^/proc/\\([0-9]*\\)/.*|\\1|p' | sort -un); do
-  grep -saH '' "/proc/$pid/comm" "/proc/$pid/cgroup"
-  while [ "${pid:-0}" -gt 1 ] && [ -d "/proc/$pid" ]; do
-    parent=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$pid/status")
-    echo "process $pid $parent $(namespace "$pid")"
+ancestors() {  # ancestors PID: the process and those above it, each once and without starting anything for one
+  pid=$1
+  while [ "${pid:-0}" -gt 1 ]; do
+    case $seen in *" $pid "*) return ;; esac
+    parent=
+    while read -r key value; do
+      if [ "$key" = PPid: ]; then parent=$value; break; fi
+    done < "/proc/$pid/status" || return
+    seen="$seen$pid "
+    echo "process $pid $parent"
     pid=$parent
   done
-done
+}
+found=$(links '/dev/nvidia*')
+printf '%s\\n' "$found"
+inits=
+if [ -n "$found" ] && command -v pct >/dev/null; then
+  list=$(pct list) || exit
+  running=$(printf '%s\\n' "$list" | while read -r id state rest; do
+    if [ "$state" = running ]; then echo "$id"; fi
+  done)
+  for id in $running; do
+    if pid=$(lxc-info -n "$id" -p -H); then echo "init $id $pid"; inits="$inits $pid"; fi
+  done
+fi
+seen=' '
+holding=$(printf '%s\\n' "$found" | sed -n 's|^/proc/\\([0-9]*\\)/.*|\\1|p' | sort -un)
+for holder in $holding; do { ancestors "$holder"; } 2>/dev/null; done
+set --
+for pid in $holding; do set -- "$@" "/proc/$pid/comm" "/proc/$pid/cgroup"; done
+if [ $# -gt 0 ]; then grep -saH '' "$@"; fi
+set -- /proc/self/ns/pid
+for pid in $inits $seen; do set -- "$@" "/proc/$pid/ns/pid"; done
+find "$@" -maxdepth 0 -printf 'namespace %p %l\\n' 2>/dev/null
 echo end
 """
 )
 
-_GUEST = re.compile(r"guest (\d+) (pid:\[\d+\])")
-_PROCESS = re.compile(r"process (\d+) (\d+) (pid:\[\d+\])?")
+_NAMESPACE = re.compile(r"namespace /proc/(\d+|self)/ns/pid (pid:\[\d+\])")
+_INIT = re.compile(r"init (\d+) (\d+)")
+_PROCESS = re.compile(r"process (\d+) (\d+)")
 _LXC_CGROUP = re.compile(r"/lxc(?:\.payload)?[./](\d+)(?:/|$)")
 
 
@@ -52,12 +67,15 @@ def parse(outcome: Outcome) -> tuple[HostHolder, ...]:
     """One for each process and file. Raises Unparsable where a process could not be looked into."""
     require_not_denied(outcome)
     found = finished_lines(outcome)
-    host = next((line.removeprefix("host ") for line in found if line.startswith("host pid:")), "")
-    if not host:
+    namespaces = {match[1]: match[2] for match in map(_NAMESPACE.fullmatch, found) if match}
+    if "self" not in namespaces:
         raise Unparsable(f"the host's own namespace could not be read: {outcome.said}")
-    guests = {match[2]: int(match[1]) for match in map(_GUEST.fullmatch, found) if match}
+    inits = {match[2]: int(match[1]) for match in map(_INIT.fullmatch, found) if match}
+    guests = {namespaces[pid]: number for pid, number in inits.items() if pid in namespaces}
     processes = {
-        int(match[1]): (int(match[2]), match[3] or "") for match in map(_PROCESS.fullmatch, found) if match
+        int(match[1]): (int(match[2]), namespaces.get(match[1], ""))
+        for match in map(_PROCESS.fullmatch, found)
+        if match
     }
     files = proc_files(found)
     return tuple(

@@ -64,6 +64,8 @@ class GpuState:
         temperature_c: what it has whatever it does; None for what its use makes of it.
         slowed_by: why it is slowed down, in the words of nvidia-smi's report.
         lanes: of its PCI Express link; nvlinks: how many of those are up.
+        fabric: its state in the NVSwitch fabric.
+        ecc_uncorrected: errors of its memory since it was made that could not be corrected.
     """
 
     persistence: bool = True
@@ -76,6 +78,8 @@ class GpuState:
     slowed_by: tuple[str, ...] = ()
     lanes: int = LANES
     nvlinks: int = NVLINKS
+    fabric: str = "Completed"
+    ecc_uncorrected: int = 0
 
 
 @dataclass(frozen=True)

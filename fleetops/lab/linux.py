@@ -58,11 +58,14 @@ def bind(source: Path | str, target: Path | str, *, read_only: bool = False) -> 
         _mount(None, target, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _kept_flags(target))
 
 
-def mount_tmpfs(target: Path | str, *, mode: str = "0755", size: str = "") -> None:
-    """An empty file system in memory; `size` as mount(8) spells it."""
-    _mount(
-        "tmpfs", target, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode={mode}" + (f",size={size}" if size else "")
-    )
+def mount_tmpfs(target: Path | str, *, mode: str = "0755", size: str = "", inodes: int = 0) -> None:
+    """An empty file system in memory; `size` as mount(8) spells it, `inodes` 0 for as many as there may be."""
+    options = [
+        f"mode={mode}",
+        *([f"size={size}"] if size else []),
+        *([f"nr_inodes={inodes}"] if inodes else []),
+    ]
+    _mount("tmpfs", target, "tmpfs", _MS_NOSUID | _MS_NODEV, ",".join(options))
 
 
 def unmount(target: Path | str) -> None:

@@ -91,6 +91,22 @@ SCENES: tuple[tuple[Scene, Mapping[str, set[str]]], ...] = (
         },
         {"pve-02": {"pending-changes"}},
     ),
+    (
+        {
+            CONTAINER: ("lock-left", {"guest-locked"}),
+            MACHINE: ("ha-gave-up", set()),
+            BARE: ("hung-task", {"hung-tasks"}),
+        },
+        {"pve-01": {"lock-stale"}, "pve-02": {"ha-state"}},
+    ),
+    (
+        {
+            CONTAINER: ("inodes-gone", {"inodes-full"}),
+            MACHINE: ("not-reset", set()),
+            BARE: ("fabric-down", {"gpu-fabric", "gpu-sxid"}),
+        },
+        {"pve-02": {"passthrough-warnings"}},
+    ),
 )  # fmt: skip
 
 
@@ -169,6 +185,15 @@ def test_each_breakage_is_named_and_nothing_else(lab, swept, scene, hypervisors)
     unread = {name for name, (way, _) in scene.items() if way in {"driver-mismatch", "nvidia-smi-hangs"}}
     assert unknown == unread
     assert all("fleetops " in one.next for host in sweep.hosts for one in host.findings)
+
+
+def test_errors_that_are_counted_for_ever_are_named_when_there_are_more_of_them(lab, fleet, sweeper) -> None:
+    of_the_node = replace(sweeper(fleet), hosts=[fleet.nodes[BARE]])
+    serve(lab, BARE)
+    assert found(of_the_node.once()) == {}
+    break_node(lab.folder, BARE, "ecc-errors")
+    assert found(of_the_node.once()) == {BARE: {"gpu-ecc-uncorrected", "service-restarted"}}
+    assert "GPU 1" in evidence(of_the_node.once(), BARE, "gpu-ecc-uncorrected")
 
 
 def test_a_service_that_answers_no_request_is_named_though_all_of_it_lives(lab, fleet, sweeper) -> None:

@@ -52,6 +52,16 @@ def meddle_with_driver(broken: "BrokenNode", *action: str) -> None:
         broken.run("python3", "-c", _PROGRAM, "bare", "0", *action)
 
 
+def log_on_hypervisor(broken: "BrokenNode", *lines: str) -> None:
+    """Have the kernel of the guest's hypervisor tell of something that is no guest's."""
+    broken.run("python3", "-c", _PROGRAM, "bare", "0", "log", *lines, host=broken.host.hypervisor)
+
+
+def forget_on_hypervisor(broken: "BrokenNode") -> None:
+    """Take away what it has told so."""
+    broken.run("python3", "-c", _PROGRAM, "bare", "0", "forget", host=broken.host.hypervisor)
+
+
 def change_gpu(broken: "BrokenNode", minor: int, **changes: object) -> None:
     """Set fields of one GPU's state."""
     pairs = (f"{name}={json.dumps(value)}" for name, value in changes.items())

@@ -1,7 +1,7 @@
 """What the lab itself does on a node, past any operator: look at its services, clear them away, break things.
 
 Runs inside the host, on the standard library alone: `care look`, `care clear`, `care leak MINOR:MIB ...`, `care spawn
-ARGV...`, `care order FAULT`, `care fill FOLDER`, `care give-back SECONDS`.
+ARGV...`, `care order FAULT`, `care fill FOLDER`, `care use-inodes FOLDER`, `care give-back SECONDS`.
 """
 
 import contextlib
@@ -109,6 +109,7 @@ def main() -> int:
         "spawn": lambda: print(traces.spawn(rest)),
         "order": lambda: traces.order(*rest),
         "fill": lambda: traces.fill(Path(*rest)),
+        "use-inodes": lambda: traces.use_inodes(Path(*rest)),
         "give-back": lambda: give_back(where, float(*rest)),
     }
     if action not in actions:

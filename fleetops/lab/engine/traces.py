@@ -19,6 +19,7 @@ from fleetops.lab.engine.places import NEXT_FAULT, TRACES
 _PIDS = TRACES / "pids"
 _MOUNTS = TRACES / "mounts"
 _DISK_BYTES = 8 * 2**20
+_DISK_INODES = 200
 
 
 def spawn(argv: Sequence[str]) -> int:
@@ -48,6 +49,16 @@ def fill(folder: Path) -> None:
     with (folder / "syslog").open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(bytes(4096))
+
+
+def use_inodes(folder: Path) -> None:
+    """Put a disk of few inodes over a folder and make files until there is none left."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _note(_MOUNTS, str(folder))
+    linux.mount_tmpfs(folder, size=str(_DISK_BYTES), inodes=_DISK_INODES)
+    with contextlib.suppress(OSError):
+        for number in range(_DISK_INODES):
+            (folder / f"request-{number}.log").touch()
 
 
 def undo() -> None:

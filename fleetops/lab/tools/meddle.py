@@ -45,6 +45,7 @@ def main() -> int:
         "leak": place.leak,
         "log": lambda *lines: log_kernel(place.driver_folder, *lines, about=place.ledger_name),
         "lanes": place.change_lanes,
+        "forget": place.forget_log,
         "pend": place.pend,
         "ha": place.give_to_ha,
         "lock": place.hold_lock,
@@ -74,6 +75,10 @@ class Place:
         """How many lanes the PCI bus of this machine shows for one of its devices."""
         Path("/", DEVICES, address, CURRENT_WIDTH).write_text(f"{lanes}\n")
 
+    def forget_log(self) -> None:
+        """Take away what the kernel has told of the guest, or of this machine."""
+        forget_lines(self.driver_folder, self.ledger_name)
+
     def pend(self, *lines: str) -> None:
         """Have the guest's next start change its configuration so."""
         assert self.guest  # noqa: S101 - only guests have one
@@ -88,11 +93,11 @@ class Place:
             guest=self.ledger_name, comm="sglang::scheduler", host_bytes=0, gpu_mib=gpu_mib, until_stop=True
         )
 
-    def give_to_ha(self) -> None:
-        """Have high availability manage the guest (the form of ha-manager's resources.cfg)."""
+    def give_to_ha(self, state: str = "started") -> None:
+        """Have high availability manage the guest, and have it in that state (the form of ha-manager's resources.cfg)."""
         HA_RESOURCES.parent.mkdir(exist_ok=True)
         with HA_RESOURCES.open("a") as file:
-            file.write(f"{self._ha_head()}\n\tstate started\n\n")
+            file.write(f"{self._ha_head()}\n\tstate {state}\n\n")
 
     def claim(self, other: str, minor: str) -> None:
         """Give one of this container's GPUs to another container too."""

@@ -117,7 +117,7 @@ _GPU = """\
 \t\t\t\t<sram_uncorrectable_parity>0</sram_uncorrectable_parity>
 \t\t\t\t<sram_uncorrectable_secded>0</sram_uncorrectable_secded>
 \t\t\t\t<dram_correctable>0</dram_correctable>
-\t\t\t\t<dram_uncorrectable>0</dram_uncorrectable>
+\t\t\t\t<dram_uncorrectable>{uncorrected}</dram_uncorrectable>
 \t\t\t\t<sram_threshold_exceeded>No</sram_threshold_exceeded>
 \t\t\t</aggregate>
 \t\t</ecc_errors>
@@ -142,10 +142,10 @@ _GPU = """\
 \t\t\t<current_power_limit>500.00 W</current_power_limit>
 \t\t</gpu_power_readings>
 \t\t<fabric>
-\t\t\t<state>Completed</state>
-\t\t\t<status>Success</status>
+\t\t\t<state>{fabric}</state>
+\t\t\t<status>{fabric_status}</status>
 \t\t\t<health>
-\t\t\t\t<summary>Healthy</summary>
+\t\t\t\t<summary>{fabric_health}</summary>
 \t\t\t</health>
 \t\t</fabric>
 {processes}\
@@ -177,6 +177,7 @@ def report(shown: list[View], attached: int) -> str:
 
 def _gpu(view: View) -> str:
     action = view.state.recovery_action
+    joined = view.state.fabric == "Completed"
     return _GPU.format(
         bdf=view.gpu.bdf,
         bus=view.gpu.bdf[9:11],
@@ -196,6 +197,10 @@ def _gpu(view: View) -> str:
         lanes=view.state.lanes,
         lanes_max=LANES,
         reasons=_reasons(view),
+        uncorrected=view.state.ecc_uncorrected,
+        fabric=view.state.fabric,
+        fabric_status="Success" if joined else "N/A",
+        fabric_health="Healthy" if joined else "N/A",
         rows=int(view.state.remap_pending),
         remap_pending="Yes" if view.state.remap_pending else "No",
         room=_LIMIT_C - temperature(view),
