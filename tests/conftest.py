@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from command_line import CommandLine
 from fresh_lab import fresh_lab
+from in_order import labs_first
 from left_out import leave_out
 
 from fleetops.lab.api import Lab
@@ -25,8 +26,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes more than its share of every run is left to `make test-long`."""
+    """What takes more than its share of every run is left to `make test-long`; the rest in an order that keeps all busy."""
     leave_out(config, items, "long")
+    labs_first(items)
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,10 @@
 looked for by its own command line then. What a container's kill could not end is found by its cgroup (a process in
 D state outlives the container's first one).
 
-The values in force are asked for (`--current 1`), not pending ones. Only zero or not zero is meaningful in the exit
-status of these tools (a plain `die` is Perl's errno or 255).
+As few of Proxmox's tools are asked as can be: each of them loads all of Proxmox, for up to a second of CPU, and a recovery
+looks dozens of times. The configuration in force is the file's part before its first section, and a container that has a
+first process runs. Only `qm status` knows whether a VM is paused, so that is asked; and so are the tools for all that the
+files do not tell. Only zero or not zero is meaningful in their exit status (a plain `die` is Perl's errno or 255).
 """
 
 import re
@@ -25,10 +27,6 @@ TOOLS = {"lxc": "pct", "vm": "qm"}
 """Guest kind -> Proxmox's tool for it."""
 
 _ASKED = """\
-status=$("$tool" status "$id") || exit
-configuration=$("$tool" config "$id" --current 1 2>/dev/null) || configuration=$("$tool" config "$id") || exit
-"""
-_FROM_FILES = """\
 file=/etc/pve/lxc/$id.conf
 if [ "$tool" = qm ]; then file=/etc/pve/qemu-server/$id.conf; fi
 configuration=$(sed '/^\\[/,$d; /^#/d; /^$/d' "$file" 2>/dev/null)
@@ -38,7 +36,9 @@ if [ "$tool" = pct ] && command -v lxc-info >/dev/null; then
   if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then status='status: running'; fi
 fi
 if [ -z "$status" ]; then status=$("$tool" status "$id") || exit; fi
-if [ -z "$configuration" ]; then configuration=$("$tool" config "$id" --current 1) || exit; fi
+if [ -z "$configuration" ]; then
+  configuration=$("$tool" config "$id" --current 1 2>/dev/null) || configuration=$("$tool" config "$id") || exit
+fi
 """
 _HEAD = (
     PLAIN_TEXT
@@ -92,17 +92,11 @@ echo end
 """A link in place of the container's machine-id is not followed: it would lead into the host's own files."""
 
 SCRIPT = _HEAD + _ASKED + _TAIL
-QUICK = _HEAD + _FROM_FILES + _TAIL
-"""The same with as few of Proxmox's tools as can be: each of them loads all of Proxmox, for up to a second of CPU.
-
-The configuration in force is the file's part before its first section, and a container that has a first process runs.
-Only `qm status` knows whether a VM is paused, so that is asked; and so are the tools for all that the files do not tell.
-"""
 
 
-def fact(kind: str, guest_id: int, *, quick: bool = False) -> Fact[GuestState]:
-    """The state of guest `guest_id`, `kind` being `lxc` or `vm`; `quick` for who reads many of them, and often."""
-    command = shell(QUICK if quick else SCRIPT, TOOLS[kind], str(guest_id), deadline_s=30.0, root=True)
+def fact(kind: str, guest_id: int) -> Fact[GuestState]:
+    """The state of guest `guest_id`, `kind` being `lxc` or `vm`."""
+    command = shell(SCRIPT, TOOLS[kind], str(guest_id), deadline_s=30.0, root=True)
     return Fact(GUEST, command, partial(parse, kind=kind, guest_id=guest_id))
 
 

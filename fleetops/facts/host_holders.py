@@ -2,7 +2,7 @@
 
 A container's process is known by its pid namespace, which is that of the container's first process. One that lives
 in a namespace further down (Docker inside the container) is known by its cgroup (`/lxc/174/...`), else by the first
-of its ancestors that is known.
+of its ancestors that is known. Which containers there are, their configurations' names tell: `pct` loads all of Proxmox.
 """
 
 import re
@@ -36,12 +36,17 @@ found=$(links '/dev/nvidia*')
 printf '%s\\n' "$found"
 inits=
 if [ -n "$found" ] && command -v pct >/dev/null; then
-  list=$(pct list) || exit
-  running=$(printf '%s\\n' "$list" | while read -r id state rest; do
-    if [ "$state" = running ]; then echo "$id"; fi
-  done)
-  for id in $running; do
-    if pid=$(lxc-info -n "$id" -p -H); then echo "init $id $pid"; inits="$inits $pid"; fi
+  set -- /etc/pve/lxc/*.conf
+  if [ -e "$1" ]; then
+    containers=$(for file; do file=${file##*/}; echo "${file%.conf}"; done)
+  else
+    list=$(pct list) || exit
+    containers=$(printf '%s\\n' "$list" | while read -r id state rest; do
+      if [ "$state" = running ]; then echo "$id"; fi
+    done)
+  fi
+  for id in $containers; do
+    if pid=$(lxc-info -n "$id" -p -H) && [ -n "$pid" ]; then echo "init $id $pid"; inits="$inits $pid"; fi
   done
 fi
 seen=' '

@@ -1,8 +1,8 @@
 """Changes of a guest's configuration that its next start would apply (`qm pending`, `pct pending`).
 
 One line for a value in force (`cur KEY: VALUE`), one more where another is to come (`new KEY: VALUE`), and `del KEY: VALUE`
-where it is to go (pve-guest-common, GuestHelpers.pm format_pending). The same is told from the configuration's file, for
-who looks at many guests and often: each call of the tools loads all of Proxmox, for up to a second of CPU. What is to come
+where it is to go (pve-guest-common, GuestHelpers.pm format_pending). The same is told from the configuration's file: each
+call of the tools loads all of Proxmox, for up to a second of CPU, and a recovery looks dozens of times. What is to come
 stands there in a section of its own, and what is to go in that section's `delete: KEY,!KEY` (`!` where it is forced;
 AbstractConfig.pm parse_pending_delete).
 """
@@ -13,11 +13,11 @@ from fleetops.facts.guest import TOOLS
 from fleetops.facts.output import lines, require_ok
 from fleetops.facts.proxmox import require_guest
 from fleetops.facts.scripts import PLAIN_TEXT
-from fleetops.model.command import Command, Outcome, shell
+from fleetops.model.command import Outcome, shell
 from fleetops.model.fact import Fact, Unparsable
 from fleetops.model.guest import PENDING, PendingChange
 
-QUICK = (
+SCRIPT = (
     PLAIN_TEXT
     + """\
 if [ "$1" = qm ]; then
@@ -58,11 +58,9 @@ exec "$1" pending "$2"
 _LINE = re.compile(r"(cur|new|del) ([A-Za-z][\w.-]*)(?::| *=) ?(.*)", re.DOTALL)
 
 
-def fact(kind: str, guest_id: int, *, quick: bool = False) -> Fact[tuple[PendingChange, ...]]:
-    """The pending changes of guest `guest_id`, `kind` being `lxc` or `vm`; `quick` for who reads many, and often."""
-    tool, number = TOOLS[kind], str(guest_id)
-    asked = Command(argv=(tool, "pending", number), deadline_s=20.0, root=True)
-    return Fact(PENDING, shell(QUICK, tool, number, deadline_s=20.0, root=True) if quick else asked, parse)
+def fact(kind: str, guest_id: int) -> Fact[tuple[PendingChange, ...]]:
+    """The pending changes of guest `guest_id`, `kind` being `lxc` or `vm`."""
+    return Fact(PENDING, shell(SCRIPT, TOOLS[kind], str(guest_id), deadline_s=20.0, root=True), parse)
 
 
 def parse(outcome: Outcome) -> tuple[PendingChange, ...]:

@@ -62,9 +62,9 @@ def of_guests(nodes: Iterable[Node]) -> Mapping[str, Reads]:
     for node in nodes:
         if node.guest:
             found[node.name] = [
-                guest.fact(node.guest.kind, node.guest.id, quick=True),
+                guest.fact(node.guest.kind, node.guest.id),
                 tasks.fact(node.guest.id),
-                pending.fact(node.guest.kind, node.guest.id, quick=True),
+                pending.fact(node.guest.kind, node.guest.id),
                 *_agent(node.guest),
             ]
     return found

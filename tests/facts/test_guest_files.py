@@ -66,7 +66,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def test_a_running_container_is_read_without_any_of_proxmoxs_tools(read):
-    state, calls = read(guest.fact("lxc", 174, quick=True))
+    state, calls = read(guest.fact("lxc", 174))
     assert calls == []
     assert state.status == "running"
     assert state.init_pid == os.getpid()
@@ -80,21 +80,21 @@ def test_a_running_container_is_read_without_any_of_proxmoxs_tools(read):
 
 
 def test_of_a_vm_only_its_status_is_asked(read):
-    state, calls = read(guest.fact("vm", 181, quick=True))
+    state, calls = read(guest.fact("vm", 181))
     assert calls == ["qm status 181"]
     assert state.status == "paused"
     assert (state.name, state.config["memory"]) == ("node-181", "16384")
 
 
 def test_where_there_is_no_file_the_tools_are_asked(read):
-    _, calls = read(guest.fact("lxc", 999, quick=True))
+    _, calls = read(guest.fact("lxc", 999))
     assert calls == ["pct status 999", "pct config 999 --current 1"]
-    _, calls = read(pending.fact("lxc", 999, quick=True))
+    _, calls = read(pending.fact("lxc", 999))
     assert calls[-1] == "pct pending 999"
 
 
 def test_what_is_to_come_is_told_of_a_container_and_no_snapshot_is_taken_for_it(read):
-    changes, calls = read(pending.fact("lxc", 174, quick=True))
+    changes, calls = read(pending.fact("lxc", 174))
     assert calls == []
     assert changes == (
         PendingChange(key="memory", now="4096", then="8192"),
@@ -104,7 +104,7 @@ def test_what_is_to_come_is_told_of_a_container_and_no_snapshot_is_taken_for_it(
 
 
 def test_what_is_to_come_is_told_of_a_vm(read):
-    changes, _ = read(pending.fact("vm", 181, quick=True))
+    changes, _ = read(pending.fact("vm", 181))
     assert changes == (
         PendingChange(key="hostpci1", now="0000:01:00.1,pcie=1", then=None),
         PendingChange(key="memory", now="16384", then="32768"),
