@@ -21,8 +21,3 @@ def apply(folder: Path, node: str) -> None:
     broken.clear()
     hold_gpu_memory(broken)
     broken.backup("start")
-
-
-def undo(folder: Path, node: str) -> None:
-    """End the backup, or take off the lock that a killed one left."""
-    BrokenNode(folder, node).backup("end")

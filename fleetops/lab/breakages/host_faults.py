@@ -57,11 +57,6 @@ def log_on_hypervisor(broken: "BrokenNode", *lines: str) -> None:
     broken.run("python3", "-c", _PROGRAM, "bare", "0", "log", *lines, host=broken.host.hypervisor)
 
 
-def forget_on_hypervisor(broken: "BrokenNode") -> None:
-    """Take away what it has told so."""
-    broken.run("python3", "-c", _PROGRAM, "bare", "0", "forget", host=broken.host.hypervisor)
-
-
 def change_gpu(broken: "BrokenNode", minor: int, **changes: object) -> None:
     """Set fields of one GPU's state."""
     pairs = (f"{name}={json.dumps(value)}" for name, value in changes.items())

@@ -21,8 +21,3 @@ def apply(folder: Path, node: str) -> None:
     broken.serve_profile()
     broken.backup("start")
     broken.backup("kill")
-
-
-def undo(folder: Path, node: str) -> None:
-    """Take the lock off."""
-    BrokenNode(folder, node).backup("end")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fleetops.lab.breakages.base import BrokenNode
-from fleetops.lab.breakages.host_faults import forget_on_hypervisor, log_on_hypervisor
+from fleetops.lab.breakages.host_faults import log_on_hypervisor
 
 NAME = "not-reset"
 SUMMARY = "the service runs; the Proxmox host's kernel has given up a passed-through device that did not come back from a reset"
@@ -22,8 +22,3 @@ def apply(folder: Path, node: str) -> None:
     broken.clear()
     broken.serve_profile()
     log_on_hypervisor(broken, f"vfio-pci {_DEVICE}: not ready 65535ms after FLR; giving up")
-
-
-def undo(folder: Path, node: str) -> None:
-    """As the host's next boot would."""
-    forget_on_hypervisor(BrokenNode(folder, node))

@@ -23,7 +23,7 @@ from fleetops.lab.kernel_log import forget_lines, log_kernel
 from fleetops.lab.pci import CURRENT_WIDTH, DEVICES
 from fleetops.lab.power import Power
 from fleetops.lab.spec import READY, RUN, read_spec
-from fleetops.lab.tools import pct, qm_power
+from fleetops.lab.tools import pct, qm_power, vzdump
 from fleetops.lab.tools.nvidia_persistenced import PID_FILE
 from fleetops.lab.tools.proxmox import HA_RESOURCES, PENDING_HEADS, Guest, guests, lock_path, rewrite
 
@@ -45,7 +45,6 @@ def main() -> int:
         "leak": place.leak,
         "log": lambda *lines: log_kernel(place.driver_folder, *lines, about=place.ledger_name),
         "lanes": place.change_lanes,
-        "forget": place.forget_log,
         "pend": place.pend,
         "ha": place.give_to_ha,
         "lock": place.hold_lock,
@@ -74,10 +73,6 @@ class Place:
     def change_lanes(self, address: str, lanes: str) -> None:
         """How many lanes the PCI bus of this machine shows for one of its devices."""
         Path("/", DEVICES, address, CURRENT_WIDTH).write_text(f"{lanes}\n")
-
-    def forget_log(self) -> None:
-        """Take away what the kernel has told of the guest, or of this machine."""
-        forget_lines(self.driver_folder, self.ledger_name)
 
     def pend(self, *lines: str) -> None:
         """Have the guest's next start change its configuration so."""
@@ -126,6 +121,9 @@ class Place:
         if not self.guest:
             trouble.remove_all(self.folder)
             return
+        vzdump.end(self.guest)
+        if self.guest.kind == "qemu":
+            forget_lines(DRIVER_FOLDER, HOST)  # the hypervisor's own, which has no GPUs
         self._mend_configuration(self.guest)
         self._mend_power(self.guest)
 

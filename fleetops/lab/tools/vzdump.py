@@ -1,8 +1,7 @@
 """A backup of a guest that takes as long as one likes: the guest's lock, the running task, a process that works.
 
 `vzdump start KIND ID` begins one and returns when it has the lock; `vzdump end KIND ID` ends it, as a backup ends;
-`vzdump kill KIND ID` has it end without a word, its lock left behind.
-Not a command of the lab's hosts; breakages use it.
+`vzdump kill KIND ID` has it end without a word, its lock left behind. Not a command of the lab's hosts; breakages use it.
 """
 
 import contextlib
@@ -30,10 +29,15 @@ def main() -> int:
         return _await(found, "backup")
     if action == "kill":
         return _kill(found)
+    return end(found)
+
+
+def end(found: Guest) -> int:
+    """End its backup, or take off the lock that a killed one left; nothing where there is none."""
     for pid in _running(found):
         os.kill(pid, signal.SIGTERM)
     if not _running(found):
-        _set_lock(found, locked=False)  # left by a backup that was killed
+        _set_lock(found, locked=False)
     return _await(found, "")
 
 
