@@ -35,7 +35,7 @@ test-releases: $(VENV)/installed-dev ## every engine release there is, and the p
 test-live: $(VENV)/installed-dev ## a real vLLM on the CPU, launched, orphaned and recovered in the lab (network, 9 GB of disk)
 	$(BIN)/pytest -s -m live tests/live
 
-recovery-matrix: $(VENV)/installed-dev ## every breakage on every platform, recovered, and the page about it (ten minutes)
+recovery-matrix: $(VENV)/installed-dev ## every breakage on every platform, recovered, and the page about it (a quarter of an hour)
 	$(BIN)/python tools/recovery_matrix.py
 
 deep-matrix: $(VENV)/installed-dev ## what real containers can show of it: LXC, lxcfs, OpenSSH (root, Debian packages, ten minutes)
