@@ -35,11 +35,32 @@ def run_json(report: RunReport, command: Command) -> dict[str, Any]:
             }
             for group in fold((host, _answer(outcome)) for host, outcome in report.outcomes)
         ],
-        "unreachable": [
-            {"host": host, "error": error.kind, "message": error.message, "hint": error.hint}
-            for host, error in report.failures
-        ],
+        "unreachable": [_failure_json(host, error) for host, error in report.failures],
     }
+
+
+def outcome_line(host: str, outcome: Outcome, command: Command, seconds: float) -> dict[str, Any]:
+    """What came of one host, as `fleetops.run-host/1`."""
+    return {
+        "schema": "fleetops.run-host/1",
+        "host": host,
+        "status": outcome.status,
+        "stdout": outcome.stdout,
+        "stderr": outcome.stderr,
+        "timed_out": outcome.timed_out,
+        "truncated": outcome.truncated,
+        "limit_bytes": command.limit_bytes,
+        "seconds": round(seconds, 3),
+    }
+
+
+def failure_line(host: str, error: FleetopsError) -> dict[str, Any]:
+    """The same of a host that gave nothing, or was not begun."""
+    return {"schema": "fleetops.run-host/1", **_failure_json(host, error)}
+
+
+def _failure_json(host: str, error: FleetopsError) -> dict[str, Any]:
+    return {"host": host, "error": error.kind, "message": error.message, "hint": error.hint}
 
 
 def run_screen(report: RunReport, command: Command) -> Iterator[Text | str]:

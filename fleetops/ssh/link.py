@@ -1,6 +1,7 @@
 """One authenticated connection to one SSH server, made when first needed, through other links where it must be."""
 
 import logging
+import random
 import threading
 import time
 from copy import copy
@@ -13,6 +14,7 @@ from fabric import Connection
 from fleetops.model.errors import FleetopsError, HostKeyRefused, Silence, Unreachable
 from fleetops.ssh.config import SshConfig
 from fleetops.ssh.dial import open_tcp, open_through, prefer, why_not, why_unmet
+from fleetops.ssh.host_keys import RecordedKeysOnly, host_key
 from fleetops.ssh.known_hosts import HostKey, KnownHosts, Verdict, record_name
 
 CONNECT_S = 10
@@ -20,6 +22,9 @@ CONNECT_S = 10
 
 BANNER_S = 10
 """How long a server may take to say that it is one: a node out of memory accepts, and then says nothing."""
+
+BUSY_S = (0.3, 0.9, 2.0)
+"""Pauses before a server is tried again that hung up before its banner: at MaxStartups it drops who comes too many at once."""
 
 EXCHANGE_S = 15
 AUTH_S = 20
@@ -107,7 +112,7 @@ class Link:
             if self._failure is not None and self._failure[0] >= asked:
                 raise copy(self._failure[1])
             try:
-                self._transport = current = self._login()
+                self._transport = current = self._patient_login()
             except FleetopsError as error:
                 self._failure = (time.monotonic(), error)
                 raise
@@ -203,9 +208,20 @@ class Link:
             raise self.unreachable("this run is being ended")
         return transport
 
+    def _patient_login(self) -> paramiko.Transport:
+        """Again after a pause where the server hung up before its banner: nothing was said to it."""
+        for pause_s in BUSY_S:
+            try:
+                return self._login()
+            except Unreachable as error:
+                if error.reason is not Silence.CLOSED or error.host != self.label or self._closed:
+                    raise
+            time.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311 - so that those who were dropped do not come together again
+        return self._login()
+
     def _login(self) -> paramiko.Transport:
         """Fabric's own client, with our socket, our deadlines and a policy that accepts recorded keys only."""
-        policy = _RecordedKeysOnly(self)
+        policy = RecordedKeysOnly(self.verify)
         client = paramiko.SSHClient()
         client.set_missing_host_key_policy(policy)
         self._clients.append(client)
@@ -273,20 +289,3 @@ def _hang_up(transport: paramiko.Transport) -> None:
     """Paramiko leaves the socket open where a transport never came to life, or died by itself."""
     transport.close()
     transport.sock.close()
-
-
-class _RecordedKeysOnly(paramiko.MissingHostKeyPolicy):
-    """Asked for every key, because the client is given no records of its own: ours are loaded once for all."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-        self.accepted = False
-
-    def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002 - Paramiko's signature
-        self._link.verify(host_key(key))
-        self.accepted = True
-
-
-def host_key(key: paramiko.PKey) -> HostKey:
-    """Paramiko's key as known_hosts writes it."""
-    return HostKey(key.get_name(), key.get_base64())

@@ -94,6 +94,9 @@ def start_server(folder, authorized, *options, environment=""):
     public_key = make_key(folder / "host_key")
     port = free_port()
     lines = [
+        # sshd takes the first of two, but of this one the last.
+        "MaxStartups 200",
+        *options,
         f"Port {port}",
         f"ListenAddress {ADDRESS}",
         f"HostKey {folder}/host_key",
@@ -104,11 +107,9 @@ def start_server(folder, authorized, *options, environment=""):
         "PasswordAuthentication no",
         "KbdInteractiveAuthentication no",
         "PermitRootLogin yes",
-        "MaxStartups 200",
         "LogLevel VERBOSE",
         # One line, as sshd takes only the first; the start-up files of whoever runs the tests stay out of them.
         f"SetEnv HOME={folder} {environment}",
-        *options,
     ]
     (folder / "config").write_text("\n".join(lines) + "\n")
     if os.geteuid() == 0:

@@ -113,7 +113,7 @@ def test_json(fleet):
         (["run", "node-9", "--", "ls"], "node-9"),
         (["run", "node-1", "--timeout", "0", "--", "ls"], "seconds"),
         (["run", "node-1", "--timeout", "nan", "--", "ls"], "seconds"),
-        (["run", "node-1", "--width", "0", "--", "ls"], "number of hosts"),
+        (["run", "node-1", "--fanout", "0", "--", "ls"], "number of hosts"),
         (["run", "node-1", "--", "a\0b"], "NUL"),
         (["trust"], "HOST"),
     ],
@@ -213,3 +213,59 @@ def test_trust_of_many_goes_on_past_one_that_is_down(fleet):
     assert code == 3
     assert body["schema"] == "fleetops.trust/1"
     assert [host["status"] for host in body["hosts"]] == ["recorded", "recorded", "unreachable"]
+
+
+def test_a_batch_that_fails_stops_the_rest(fleet):
+    code, out, _ = fleet.type_in("run", "--batch", "1", "node-[1-3]", "--", "false")
+    assert code == 5
+    assert "node-1       exit 1" in out
+    assert "node-[2-3]   2 hosts   refused\n  not started: stopped after batch 1 of 3: 1 host failed" in out
+
+
+def test_batches_go_on_while_few_enough_fail(fleet):
+    code, out, _ = fleet.type_in(
+        "run", "--batch", "2", "--pause", "0.1s", "--max-failures", "2", "node-[1-3]", "--", "false"
+    )
+    assert code == 3
+    assert "node-[1-2]   2 hosts   exit 1" in out
+    assert "not started" not in out
+
+
+def test_each_host_is_a_line_as_soon_as_it_has_ended(fleet):
+    code, out, _ = fleet.type_in("run", "--json-lines", "node-[1-3]", "--", "echo", "hello")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert code == 3
+    assert {line["schema"] for line in lines} == {"fleetops.run-host/1"}
+    told = {line["host"]: line for line in lines}
+    assert sorted(told) == ["node-1", "node-2", "node-3"]
+    assert (told["node-1"]["status"], told["node-1"]["stdout"]) == (0, "hello\n")
+    assert told["node-3"]["error"] == "unreachable"
+
+
+def test_hosts_that_were_not_begun_are_lines_too(fleet):
+    _, out, _ = fleet.type_in("run", "--json-lines", "--batch", "1", "node-[1-3]", "--", "false")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["host"] for line in lines] == ["node-1", "node-2", "node-3"]
+    assert "not started" in lines[2]["message"]
+
+
+def test_some_are_picked(fleet):
+    code, out, _ = fleet.type_in("run", "--json", "--pick", "1", "node-[1-2]", "--", "true")
+    (answer,) = json.loads(out)["answers"]
+    assert (code, len(answer["hosts"])) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--pause", "5s"], "are about batches"),
+        (["--max-failures", "1"], "are about batches"),
+        (["--batch", "0"], "number of hosts"),
+        (["--pick", "-1"], "number of hosts"),
+        (["--batch", "2", "--max-failures", "x"], "number of hosts"),
+    ],
+)
+def test_options_of_batches_that_make_no_sense(fleet, options, says):
+    code, _, told = fleet.type_in("run", *options, "node-1", "--", "true")
+    assert code == 2
+    assert says in told

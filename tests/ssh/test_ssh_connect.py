@@ -12,6 +12,7 @@ from fleetops.model.command import Command
 from fleetops.model.errors import HostKeyRefused, Silence, Unreachable
 from fleetops.ssh import link
 from fleetops.ssh.dial import why_unmet
+from fleetops.ssh.fanout import fan_out
 
 TRUE = Command(argv=("true",))
 
@@ -89,13 +90,29 @@ def test_a_proxy_command_that_says_nothing_proves_nothing_about_the_host():
 
 
 def test_a_port_that_hangs_up(site, listener):
+    came = []
+
     def hang_up():
-        listener.accept()[0].close()
+        while True:
+            listener.accept()[0].close()
+            came.append(time.monotonic())
 
     threading.Thread(target=hang_up, daemon=True).start()
     error = refused(site, node(listener.getsockname()[1]))
     assert "closed the connection before its SSH banner" in error.message
     assert error.reason is Silence.CLOSED
+    assert len(came) == 1 + len(link.BUSY_S)
+
+
+def test_a_server_that_is_busy_at_first_is_tried_again(site, monkeypatch):
+    """As many at once as sshd drops most of: none of them is told to be down."""
+    monkeypatch.setattr(link, "BUSY_S", (0.1,) * 60)
+    server = site.serve("MaxStartups 1:100:1")
+    hosts = [node(server, f"node-{number}") for number in range(8)]
+    with site.connections() as connections:
+        ends = list(fan_out(hosts, lambda host: connections.session(host).run(TRUE)))
+    assert [end.error for end in ends] == [None] * 8
+    assert "beginning MaxStartups throttling" in server.log()
 
 
 def test_a_port_that_is_something_else(site, listener):
