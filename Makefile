@@ -3,6 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH := .venv-bench
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The gate's own tests first: they take a second, and what they find makes the rest moot.
 STRUCTURE := tests/quality/test_layers.py tests/quality/test_shape.py
@@ -14,7 +15,7 @@ TOGETHER := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 export PIP_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 export FLEETOPS_CACHE ?= $(CURDIR)/.demo
 
-.PHONY: help demo soak screenshots test test-long test-releases test-live recovery-matrix interruptions cuts contention deep-matrix fuzz check format lint types layers docs clean
+.PHONY: help demo bench soak screenshots test test-long test-releases test-live recovery-matrix interruptions cuts contention deep-matrix fuzz check format lint types layers docs clean
 
 help: ## what can be made
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -56,6 +57,9 @@ contention: $(VENV)/installed-dev ## two operators at the same moment, two hundr
 soak: $(VENV)/installed-dev ## a thousand sweeps of the lab in a row: memory, threads, descriptors, processes left (half an hour)
 	$(BIN)/python tools/soak.py
 
+bench: $(VENV)/installed-dev $(BENCH)/installed ## fleetops beside clush, pssh, ansible and others, on loopback (an hour; PIECES="cold-64 warm-64", OPTIONS=--write)
+	$(BIN)/python -m bench $(PIECES) $(OPTIONS)
+
 screenshots: $(VENV)/installed-dev ## pictures of the page of a made-up week, for the documentation (Debian's chromium)
 	$(BIN)/python tools/screenshots.py
 
@@ -85,7 +89,7 @@ docs: $(VENV)/installed-dev ## write the generated pages of docs/ anew
 	$(BIN)/python -m fleetops.inventory.reference docs/inventory.md
 
 clean: ## remove the environment and everything built
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .demo
+	rm -rf $(VENV) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .demo
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: a second run installs nothing, a changed pyproject.toml installs anew.
@@ -98,3 +102,9 @@ $(VENV)/installed-dev: pyproject.toml tools/environment.sh
 	@sh tools/environment.sh $(VENV)
 	$(INSTALL) --editable '.[dev]'
 	@touch $@ $(VENV)/installed
+
+# The tools that fleetops is measured against, apart from its own environment: they bring other releases of the same libraries.
+$(BENCH)/installed: bench/requirements.txt tools/environment.sh
+	@sh tools/environment.sh $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --requirement bench/requirements.txt
+	@touch $@

@@ -1,0 +1,1 @@
+"""Programs that contestants run, each in a process of its own."""
