@@ -19,10 +19,10 @@ def describe() -> Mapping[str, str | int | float]:
         "load before": round(os.getloadavg()[0], 1),
         "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}, {platform.machine()}",
         "Python": platform.python_version(),
-        "OpenSSH": first_number(said(["ssh", "-V"])),
+        "OpenSSH": first_number(said("ssh", "-V")),
         "Paramiko": version("paramiko"),
         "fleetops": __version__,
-        "commit": said(["git", "-C", str(ROOT), "describe", "--always", "--dirty"]).strip(),
+        "commit": said("git", "-C", str(ROOT), "describe", "--always", "--dirty").strip(),
     }
 
 

@@ -94,4 +94,6 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     judged = [one for one in verdicts if one.holds is not None]
     held = sum(one.holds is True for one in judged)
     left = len(verdicts) - len(judged)
-    return f"{held} of {len(judged)} targets hold" + (f", {left} not judged" if left else "")
+    return f"{held} of {len(judged)} targets that could be judged hold" + (
+        f"; {left} could not" if left else ""
+    )

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _ASK_S = 60.0
@@ -31,16 +32,17 @@ class Tools:
     def distribution(self, name: str) -> str:
         """The release of a Python package in that environment; "" where it is not there."""
         ask = "import sys; from importlib.metadata import version; print(version(sys.argv[1]))"
-        return said([self.python, "-c", ask, name]).strip() if self.python else ""
+        return said(self.python, "-c", ask, name).strip() if self.python else ""
 
     def release(self, *names: str, option: str = "--version") -> str:
         """What a program says of its release, the number alone; "" where the program is not there."""
         found = self.find(*names)
-        return first_number(said([found, option])) if found else ""
+        return first_number(said(found, option)) if found else ""
 
 
-def said(argv: list[str]) -> str:
-    """What a program prints, on either stream; "" where it fails or is not there."""
+@cache
+def said(*argv: str) -> str:
+    """What a program prints, on either stream; "" where it fails or is not there. Each is asked once: some take a second."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=_ASK_S)
     except (OSError, subprocess.SubprocessError):

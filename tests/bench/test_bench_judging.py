@@ -96,7 +96,7 @@ def test_the_summary_counts_what_could_be_judged():
         for name in ("ours", "slow", "absent")
     ]
     found = result(row("ours", 1.0), row("slow", 3.0), row("theirs", 2.0))
-    assert summary(judge(targets, {"cold": found})) == "1 of 2 targets hold, 1 not judged"
+    assert summary(judge(targets, {"cold": found})) == "1 of 2 targets that could be judged hold; 1 could not"
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: f"{target.pieces[0]}: {target.what}")
