@@ -9,7 +9,7 @@ from pathlib import Path
 from bench import record
 from bench.contestants import AS_SHIPPED, SWIFT
 from bench.contestants.fabric import GROUP
-from bench.errors import NoFigures
+from bench.errors import DidNotStart, NoFigures
 from bench.fleet import ROOT
 from bench.judging import judge
 from bench.model import PieceResult
@@ -54,16 +54,25 @@ def main(words: Sequence[str] | None = None) -> int:
         screen.tell("interrupted")
         return INTERRUPTED
     screen.verdicts(judge(TARGETS, {one.name: one for one in results}))
-    return int(any(row.samples and row.wrong for one in results for row in one.rows))
+    return int(any(_failed(one) for one in results))
+
+
+def _failed(result: PieceResult) -> bool:
+    """Whether something that is there did not work; what is not installed is no failure."""
+    return result.failed or any(row.samples and row.wrong for row in result.rows)
 
 
 def _run(piece: Piece, bench: Bench, screen: Screen) -> PieceResult:
-    screen.tell(f"{piece.name}: {piece.rounds} rounds")
+    screen.tell(f"{piece.name}: {piece.rounds} round{'s' * (piece.rounds > 1)}")
     try:
         result = piece.run(piece, bench)
     except NoFigures as reason:
         result = PieceResult(
-            name=piece.name, title=piece.title.format(hosts=piece.hosts), columns=(), skipped=str(reason)
+            name=piece.name,
+            title=piece.title.format(hosts=piece.hosts),
+            columns=(),
+            skipped=str(reason),
+            failed=isinstance(reason, DidNotStart),
         )
     screen.result(result)
     return result

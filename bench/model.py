@@ -100,7 +100,12 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class PieceResult:
-    """What came of one piece; `skipped` says why it was not run, `abridged` how it is not the piece as it is defined."""
+    """What came of one piece.
+
+    Attributes:
+        skipped: why it has no rows; `failed` where that is because something did not start, not because it is not here.
+        abridged: how it is not the piece as it is defined.
+    """
 
     name: str
     title: str
@@ -110,6 +115,7 @@ class PieceResult:
     machine: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     skipped: str = ""
+    failed: bool = False
     abridged: str = ""
 
     def row(self, name: str) -> Row | None:

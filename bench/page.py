@@ -21,7 +21,7 @@ figures.
 - *node CPU*: of the servers, and of what they ran.
 - *peak*: the proportional set size of the client's whole process tree, sampled.
 
-Everyone who can be told so takes 32 hosts at a time. Host keys are verified by all but those of whom it is said.
+32 hosts at a time, for everyone who can be told so. Host keys are verified by all but those of whom it is said.
 """
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
@@ -149,8 +149,9 @@ def _helpers_cpu_s(pid: int) -> float:
 def _ask(process: Process, log: Path, deadline_s: float) -> dict[str, Any]:
     """One round. Raises DidNotStart where no answer comes."""
     stdin, stdout = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-    stdin.write(b"\n")
-    stdin.flush()
+    with suppress(BrokenPipeError):  # one that has ended says nothing below
+        stdin.write(b"\n")
+        stdin.flush()
     readable, _, _ = select.select([stdout], [], [], deadline_s)
     line = stdout.readline() if readable else b""
     if not line:

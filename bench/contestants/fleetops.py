@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any
 
-from bench.contestants.base import WIDTH, Contestant, Task
+from bench.contestants.base import Contestant, Task
 from bench.fleet import ROOT, Fleet
 from bench.measure import Finished, Invocation
 from bench.tools import Tools
@@ -28,7 +28,7 @@ def fleetops(fleet: Fleet, *words: str, deadline_s: float = 300.0) -> Invocation
 
 
 def _invocation(fleet: Fleet, _: Tools, task: Task) -> Invocation:
-    return fleetops(fleet, "run", "*", "--width", str(WIDTH), "--json", "--", *task.words)
+    return fleetops(fleet, "run", "*", "--json", "--", *task.words)
 
 
 def answered(finished: Finished, expected: str) -> int:
