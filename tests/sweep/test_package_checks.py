@@ -12,7 +12,10 @@ from package_site import install
 from fleetops.cli._findings import must_exist
 from fleetops.fleet.package_checks import package_checks
 from fleetops.model.errors import UsageError
-from fleetops.model.finding import Finding, Severity
+from fleetops.model.fact import Facts, Gap, Missing
+from fleetops.model.finding import Finding, Observation, Severity
+from fleetops.model.fleet import Node
+from fleetops.model.machine import IDENTITY
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/examples/check-package"
 POINTS = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]["entry-points"]["fleetops.checks"]
@@ -58,6 +61,14 @@ def of_nodes(judge: str, more: str = "") -> str:
     return f"CHECK = PackageCheck(check=Check(name='mine', title='x', judge={judge}){more})\n"
 
 
+def judged() -> list[Finding]:
+    """What the installed checks say of a node that has answered."""
+    facts = Facts("node-1", 0.0, {IDENTITY.name: Missing(Gap.UNPARSABLE, "of no interest here")})
+    return package_checks().judge(
+        Observation(node=Node(name="node-1", address="192.0.2.1"), node_facts=facts)
+    )
+
+
 @pytest.fixture
 def swept(fleet_of, sweeper) -> Callable[..., list[Finding]]:
     """The findings of packages' checks in one sweep of a real host."""
@@ -94,9 +105,9 @@ def test_its_finding_is_that_of_the_node(installed, swept):
         (of_nodes("lambda seen: ['x']"), "it gives str, which is no Finding"),
     ],
 )
-def test_one_that_fails_is_unknown_and_named(installed, swept, source, says):
+def test_one_that_fails_is_unknown_and_named(installed, source, says):
     installed("mine", source)
-    (found,) = swept()
+    (found,) = judged()
     assert (found.check, found.severity, found.subject) == ("mine", Severity.UNKNOWN, "mine not known")
     assert says in found.evidence
     assert found.next == "mend or remove the package fleetops-mine"
@@ -114,18 +125,18 @@ def test_one_that_fails_is_unknown_and_named(installed, swept, source, says):
         ("disk-full", of_nodes("broken"), "is refused: a shipped check has that name"),
     ],
 )
-def test_one_that_cannot_be_used_is_unknown_on_the_nodes_it_was_for(installed, swept, name, source, says):
+def test_one_that_cannot_be_used_is_unknown_on_the_nodes_it_was_for(installed, name, source, says):
     installed(name, source)
-    (found,) = swept()
-    assert (found.host, found.check) == ("well", "package:fleetops-mine")
+    (found,) = judged()
+    assert (found.host, found.check) == ("node-1", "package:fleetops-mine")
     assert found.severity is Severity.UNKNOWN
     assert says in found.evidence
 
 
-def test_two_packages_with_one_name_are_both_refused(installed, swept):
+def test_two_packages_with_one_name_are_both_refused(installed):
     installed("mine", of_nodes("lambda seen: []"))
     installed("mine", of_nodes("lambda seen: []"), package="fleetops-theirs")
-    assert {one.check for one in swept()} == {"package:fleetops-mine", "package:fleetops-theirs"}
+    assert {one.check for one in judged()} == {"package:fleetops-mine", "package:fleetops-theirs"}
 
 
 def test_a_parser_that_breaks_is_a_fact_that_is_missing(installed, swept):

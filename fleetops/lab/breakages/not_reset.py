@@ -6,7 +6,9 @@ from fleetops.lab.breakages.base import BrokenNode
 from fleetops.lab.breakages.host_faults import log_on_hypervisor
 
 NAME = "not-reset"
-SUMMARY = "the service runs; the Proxmox host's kernel has given up a passed-through device that did not come back from a reset"
+SUMMARY = (
+    "the service runs; a passed-through device did not come back from its reset, says the host's kernel log"
+)
 EXPLANATION = (
     "When the VM was last started, vfio reset one of its devices and waited in vain for it. To Proxmox that is a warning, and"
     " the VM was started all the same. The device is dead until the host is rebooted or power-cycled, and the next start of"
