@@ -42,6 +42,7 @@ def test_a_profile_that_no_node_names_is_a_usage_error(clean_node):
     assert "no node" in ran.stderr
 
 
+@pytest.mark.long
 def test_the_log_of_an_earlier_launch_is_never_overwritten(clean_node):
     def logs():
         return set(clean_node.run("node-174", "sh", "-c", "ls /var/log/fleetops").split())
@@ -84,6 +85,7 @@ def test_a_service_that_dies_on_the_way_up_is_told_with_its_cause_and_leaves_not
     assert observation.node_facts.readings["memory"].available_bytes > 440e9
 
 
+@pytest.mark.long
 def test_a_service_that_dies_just_after_ready_is_told_with_its_cause_and_leaves_nothing(
     with_profile, clean_node
 ):

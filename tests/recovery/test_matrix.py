@@ -17,7 +17,6 @@ from fleetops.lab.privilege import LabUnavailable
 
 OFTEN = {
     ("lxc", "guest-locked"),
-    ("vm", "one-gpu-wants-reset"),
     ("bare", "respawning"),
     ("bare", "port-held"),
 }

@@ -14,7 +14,7 @@ def resets(fleet, result):
     return [change for change in fleet.changes(result) if "fleetops-reset-gpus" in change]
 
 
-@pytest.mark.parametrize("kind", ["zombies", "ghost-leader"])
+@pytest.mark.parametrize("kind", ["zombies", pytest.param("ghost-leader", marks=pytest.mark.long)])
 def test_dead_ranks_need_no_reset(fleet, kind):
     fleet.break_node(kind)
     ran = fleet.fleetops("recover", "node-174", "--yes", "--json", "--no-relaunch")

@@ -122,6 +122,7 @@ def test_a_stopped_worker_leaves_health_at_200_and_recover_is_not_deceived(servi
     assert completion(serving)[0] == 200
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_ends_the_server_with_the_cause_in_its_log(serving):
     signal(serving, "KILL", the_service(serving).ranks[0].process)
     log = serving.run(NODE, "sh", "-c", "sleep 1; cat /var/log/fleetops/vllm-small-*.log")
