@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fleetops.model.command import Command, Outcome
     from fleetops.model.errors import FleetopsError
     from fleetops.model.fleet import Host
+    from fleetops.model.run import RunReport
     from fleetops.render.output import Output
     from fleetops.ssh.fanout import Result
 
@@ -47,6 +48,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=32,
         metavar="N",
         help="how many hosts at a time (default %(default)s)",
+    )
+    parser.add_argument(
+        "--deadline",
+        type=duration,
+        metavar="DURATION",
+        help="give up what has not ended so long after the start of all: 30s, 5m",
     )
     parser.add_argument("--pick", type=_count, metavar="N", help="only N of the hosts, whichever")
     parser.add_argument(
@@ -122,11 +129,15 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
             max_failures=args.max_failures or 0,
             on_pause=follow.pause,
         )
-        report = run_in_batches(
-            hosts,
-            batches,
-            lambda part: run_on_hosts(connections, part, command, width=args.fanout, on_result=follow.result),
-        )
+        began = time.monotonic()
+
+        def run_on(part: "Sequence[Host]") -> "RunReport":
+            left_s = args.deadline and max(began + args.deadline - time.monotonic(), 0.0)
+            return run_on_hosts(
+                connections, part, command, width=args.fanout, deadline_s=left_s, on_result=follow.result
+            )
+
+        report = run_in_batches(hosts, batches, run_on)
     if args.json_lines:
         for host, error in report.failures:
             if host not in follow.told:

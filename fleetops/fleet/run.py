@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Protocol
 
 from fleetops.model.command import Command, Outcome
@@ -17,6 +17,9 @@ from fleetops.ssh.fanout import WIDTH, Result, fan_out
 
 SPARE_S = 60.0
 """How much longer than the command's deadline a host may take in all: jump hosts, login, a slow shell."""
+
+GIVEN_UP_S = 1.5
+"""How long a run past its deadline takes at most to end what it started."""
 
 QUIT_S = quote.KILL_AFTER_S + 1.0
 """How long an interrupted run takes at most to end what it started."""
@@ -46,11 +49,13 @@ def run_on_hosts(
     command: Command,
     *,
     width: int = WIDTH,
+    deadline_s: float | None = None,
     on_result: Callable[[Result[Host, Outcome]], None] | None = None,
 ) -> RunReport:
     """The command on every host, `width` at a time; `on_result` sees each as it comes.
 
-    A host that cannot be reached, or that never comes back, costs its own result only.
+    A host that cannot be reached, or that never comes back, costs its own result only. What has not ended `deadline_s` after
+    the start is given up; None for as long as every round of hosts may take.
 
     Raises:
         UsageError: the command could not be sent to any host, or what is wrong is not one host's matter.
@@ -60,15 +65,18 @@ def run_on_hosts(
     rounds = -(-len(hosts) // width)
     under_way = _UnderWay(sessions, command)
     results = {}
-    deadline_s = rounds * (command.deadline_s + SPARE_S)
+    longest_s = rounds * (command.deadline_s + SPARE_S)
+    within_s = longest_s if deadline_s is None else min(deadline_s, longest_s)
     try:
-        with closing(fan_out(hosts, under_way.run, width=width, deadline_s=deadline_s)) as coming:
+        with closing(fan_out(hosts, under_way.run, width=width, deadline_s=within_s)) as coming:
             for result in coming:
                 if isinstance(result.error, UsageError) and not result.error.host:
                     raise result.error
                 results[result.item.name] = result
                 if on_result:
                     on_result(result)
+        if deadline_s is not None:
+            under_way.end_within(GIVEN_UP_S)
     except KeyboardInterrupt:
         raise under_way.interrupted() from None
     in_order = [results[host.name] for host in hosts]
@@ -94,16 +102,19 @@ class _UnderWay:
             raise Unreachable(f"{host.name}: not started: the run is being ended", host=host.name)
         return session.run(self._command)
 
+    def end_within(self, seconds: float) -> None:
+        """End the command wherever it runs, and start it nowhere any more."""
+        self._over.set()
+        used = dict(self._used)  # one that is still being let in starts nothing afterwards
+        for _ in fan_out(used.values(), lambda session: session.end_running(seconds), deadline_s=seconds):
+            pass
+
     def interrupted(self) -> Interrupted:
         """End the command wherever it runs, and say where it may go on nevertheless. A second Ctrl-C ends the wait."""
-        self._over.set()
         used = dict(self._used)
         busy = {name: session for name, session in used.items() if session.may_run_s}
-        try:
-            for _ in fan_out(used.values(), lambda session: session.end_running(QUIT_S), deadline_s=QUIT_S):
-                pass
-        except KeyboardInterrupt:
-            pass
+        with suppress(KeyboardInterrupt):
+            self.end_within(QUIT_S)
         left_s = {name: session.may_run_s for name, session in used.items() if session.may_run_s}
         return _interrupted(left_s, [name for name in busy if name not in left_s])
 

@@ -104,4 +104,4 @@ def _collect(
 
 def _given_up(item: object, deadline_s: float | None) -> Unreachable:
     name = getattr(item, "name", str(item))
-    return Unreachable(f"{name}: not finished within {deadline_s:g} s, given up", host=name)
+    return Unreachable(f"{name}: not finished within {deadline_s:.3g} s, given up", host=name)

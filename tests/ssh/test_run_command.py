@@ -4,6 +4,7 @@ import getpass
 import io
 import json
 import time
+from pathlib import Path
 
 import pytest
 from ssh_site import ADDRESS, free_port, make_key
@@ -269,3 +270,18 @@ def test_options_of_batches_that_make_no_sense(fleet, options, says):
     code, _, told = fleet.type_in("run", *options, "node-1", "--", "true")
     assert code == 2
     assert says in told
+
+
+def test_what_has_not_ended_by_the_deadline_is_given_up_and_ended_there(fleet):
+    note = fleet.folder / "pid"
+    line = f"echo $$ > {note}; exec sleep 300"
+    began = time.monotonic()
+    code, out, _ = fleet.type_in("run", "--deadline", "3s", "--timeout", "200", "node-1", "--shell", line)
+    assert code == 3
+    assert "not finished within 3 s, given up" in out
+    assert time.monotonic() - began < 30
+    gone = Path(f"/proc/{int(note.read_text())}")
+    until = time.monotonic() + 10
+    while gone.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not gone.exists()
