@@ -25,6 +25,26 @@ QUIT_S = quote.KILL_AFTER_S + 1.0
 """How long an interrupted run takes at most to end what it started."""
 
 
+class RunInterrupted(Interrupted):
+    """Says where the command was ended, and where it may go on.
+
+    Args:
+        left_s: host -> for how long it may go on.
+        ended: hosts on which it was ended.
+    """
+
+    def __init__(self, left_s: Mapping[str, float], ended: Sequence[str]) -> None:
+        told = ["interrupted", *([f"ended on {fold_names(ended)}"] if ended else [])]
+        hint = ""
+        if left_s:
+            names, longest_s = fold_names(left_s), max(left_s.values())
+            told.append(f"the command may still run on {names}, for another {longest_s:.0f} s at most")
+            hint = f"look there before doing it again: fleetops probe {names}"
+        super().__init__("; ".join(told), hint=hint)
+        self.left_s = dict(left_s)
+        self.ended = tuple(ended)
+
+
 class EndableSession(Session, Protocol):
     """A session that can end what it runs; `ssh.session.SshSession` is one."""
 
@@ -59,7 +79,7 @@ def run_on_hosts(
 
     Raises:
         UsageError: the command could not be sent to any host, or what is wrong is not one host's matter.
-        Interrupted: on Ctrl-C, after ending what was under way as far as that can be done quickly.
+        RunInterrupted: on Ctrl-C, after ending what was under way as far as that can be done quickly.
     """
     quote.check(command)
     rounds = -(-len(hosts) // width)
@@ -79,6 +99,11 @@ def run_on_hosts(
             under_way.end_within(GIVEN_UP_S)
     except KeyboardInterrupt:
         raise under_way.interrupted() from None
+    return report_of(hosts, results)
+
+
+def report_of(hosts: Sequence[Host], results: Mapping[str, Result[Host, Outcome]]) -> RunReport:
+    """One result for each host, in the order in which they were named."""
     in_order = [results[host.name] for host in hosts]
     return RunReport(
         outcomes=tuple((r.item.name, r.value) for r in in_order if r.value is not None),
@@ -109,26 +134,14 @@ class _UnderWay:
         for _ in fan_out(used.values(), lambda session: session.end_running(seconds), deadline_s=seconds):
             pass
 
-    def interrupted(self) -> Interrupted:
+    def interrupted(self) -> RunInterrupted:
         """End the command wherever it runs, and say where it may go on nevertheless. A second Ctrl-C ends the wait."""
         used = dict(self._used)
         busy = {name: session for name, session in used.items() if session.may_run_s}
         with suppress(KeyboardInterrupt):
             self.end_within(QUIT_S)
         left_s = {name: session.may_run_s for name, session in used.items() if session.may_run_s}
-        return _interrupted(left_s, [name for name in busy if name not in left_s])
-
-
-def _interrupted(left_s: Mapping[str, float], ended: Sequence[str]) -> Interrupted:
-    ended_there = [f"ended on {fold_names(ended)}"] if ended else []
-    if not left_s:
-        return Interrupted("; ".join(["interrupted", *ended_there]))
-    names = fold_names(left_s)
-    may_run = f"the command may still run on {names}, for another {max(left_s.values()):.0f} s at most"
-    return Interrupted(
-        "; ".join(["interrupted", *ended_there, may_run]),
-        hint=f"look there before doing it again: fleetops probe {names}",
-    )
+        return RunInterrupted(left_s, [name for name in busy if name not in left_s])
 
 
 def exit_code(report: RunReport) -> Exit:
