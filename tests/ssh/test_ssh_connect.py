@@ -106,7 +106,7 @@ def test_a_port_that_hangs_up(site, listener):
 
 def test_a_server_that_is_busy_at_first_is_tried_again(site, monkeypatch):
     """As many at once as sshd drops most of: none of them is told to be down."""
-    monkeypatch.setattr(link, "BUSY_S", (0.1,) * 60)
+    monkeypatch.setattr(link, "BUSY_S", (0.1,) * 300)
     server = site.serve("MaxStartups 1:100:1")
     hosts = [node(server, f"node-{number}") for number in range(8)]
     with site.connections() as connections:
