@@ -1,6 +1,7 @@
 """`fleetops run`: any command on any hosts, equal outputs folded."""
 
 import argparse
+import math
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -106,7 +107,9 @@ def _count(text: str) -> int:
 
 
 def _failures(text: str) -> int:
-    return 0 if text == "0" else _count(text)
+    if text != "0" and (not text.isascii() or not text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of hosts")
+    return int(text)
 
 
 def execute(args: argparse.Namespace, world: World) -> Exit:
@@ -124,16 +127,17 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     hosts = _picked(select_hosts(inventory, args.hosts, of="all"), args.pick)
     output = world.output(args)
     with world.connections(inventory) as connections, _following(output, hosts, args, command) as follow:
+        ends_at = time.monotonic() + args.deadline if args.deadline else math.inf
         batches = Batches(
             size=args.batch or 0,
             pause_s=args.pause or 0.0,
             max_failures=args.max_failures or 0,
+            ends_at=ends_at,
             on_pause=follow.pause,
         )
-        began = time.monotonic()
 
         def run_on(part: "Sequence[Host]") -> "RunReport":
-            left_s = args.deadline and max(began + args.deadline - time.monotonic(), 0.0)
+            left_s = max(ends_at - time.monotonic(), 0.0) if args.deadline else None
             # A password is asked for once, a jump host is connected to once, and batches go on with one process's connections.
             alone = args.sudo or args.batch or connections.has_jumps
             processes = 1 if alone else processes_for(len(part))
@@ -230,6 +234,8 @@ def _following(
 def _argv(args: argparse.Namespace) -> tuple[str, ...]:
     """The command's argv. Raises UsageError where there is none, or it is not clear which."""
     words: list[str] = args.words
+    if args.json_lines and args.json:
+        raise UsageError("either --json or --json-lines, not both")
     if args.batch is None and (args.pause is not None or args.max_failures is not None):
         raise UsageError(
             "--pause and --max-failures are about batches", hint="say how large one is: --batch N"

@@ -4,7 +4,9 @@ What one cannot say is unknown, on every host that it is for, and never an end o
 a judgement that fails, an answer that is none.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -12,11 +14,13 @@ from typing import Any, TypeVar
 from fleetops.checks import all_checks, fleet_checks, hypervisor_checks
 from fleetops.checks.support.another import another
 from fleetops.inventory.packages import Offer, Unloadable, offers, said, said_where
-from fleetops.model.command import Outcome
-from fleetops.model.fact import Absent, Fact, Unanswered, Unparsable
+from fleetops.model.command import Command, Outcome
+from fleetops.model.errors import FleetopsError
+from fleetops.model.fact import Absent, Fact, Key, Unanswered, Unparsable
 from fleetops.model.finding import Check, Finding, FleetCheck, HypervisorCheck, Observation, Severity
 from fleetops.model.package_check import PackageCheck
 from fleetops.model.sight import HypervisorSight
+from fleetops.ssh import quote
 
 GROUP = "fleetops.checks"
 UNUSABLE = "package:"
@@ -94,34 +98,65 @@ def _fault(found: Any, name: str) -> str:
         return f"has as its check {type(check).__name__}"
     if check.name != name:
         return f"calls itself {check.name}"
-    strange = [one for one in found.reads if not isinstance(one, Fact)]
-    return f"reads what is no Fact, but {type(strange[0]).__name__}" if strange else ""
+    reads: Any = found.reads
+    if not isinstance(reads, tuple):
+        return f"has as its reads {type(reads).__name__}, and no tuple"
+    return next(filter(None, map(_wrong_read, reads)), "")
+
+
+def _wrong_read(fact: Any) -> str:
+    if not isinstance(fact, Fact):
+        return f"reads what is no Fact, but {type(fact).__name__}"
+    command: Any = fact.command
+    if not isinstance(fact.key, Key) or not isinstance(command, Command) or not callable(fact.parse):
+        return "reads a Fact without a Key, a Command or something that parses"
+    if not isinstance(command.argv, tuple) or not all(isinstance(word, str) for word in command.argv):
+        return f"reads {fact.key.name} by an argv that is no tuple of words"
+    try:
+        quote.check(command)
+    except FleetopsError as error:
+        return f"reads {fact.key.name} by a command that nobody can run: {error.message}"
+    return ""
 
 
 def _judged(offer: Offer, judge: Callable[[Any], Iterable[Finding]], seen: Any) -> list[Finding]:
     """A defect in a package's check is told as its own, of each host that it was to judge."""
+    hosts = list(_hosts(seen))
     try:
-        told = _findings(judge(seen))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is somebody else's, and nothing is known
+        with redirect_stdout(sys.stderr):  # what it prints is no part of what fleetops says
+            told = _findings(judge(seen), hosts)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is somebody else's, and nothing is known
         why = f"has failed: {said_where(error)}"
-        return [_not_known(offer, offer.name, host, why) for host in _hosts(seen)]
-    hosts = set(_hosts(seen))
-    return [replace(one, check=offer.name) for one in told if one.host in hosts]
+        return [_not_known(offer, offer.name, host, why) for host in hosts]
+    return [replace(one, check=offer.name) for one in told]
 
 
-def _findings(told: Iterable[Any]) -> list[Finding]:
+def _findings(told: Iterable[Any], hosts: Collection[str]) -> list[Finding]:
+    """Those that can be shown and kept. Raises TypeError or ValueError."""
     found = list(told)
-    if strange := [one for one in found if not isinstance(one, Finding)]:
-        raise TypeError(f"it gives {type(strange[0]).__name__}, which is no Finding")
+    for one in found:
+        if not isinstance(one, Finding):
+            raise TypeError(f"it gives {type(one).__name__}, which is no Finding")
+        if one.host not in hosts:
+            raise ValueError(f"it speaks of {one.host!r}, which it was not shown")
+        severity: Any = one.severity
+        if not isinstance(severity, Severity):
+            raise TypeError(f"a severity is {severity!r}")
+        for text in (one.subject, one.evidence, one.next):
+            if not isinstance(text, str):
+                raise TypeError(f"a text of a finding is {type(text).__name__}")
+            text.encode()
     return found
 
 
 def _parsed(parse: Callable[[Outcome], T], outcome: Outcome) -> T:
     try:
         return parse(outcome)
-    except (Absent, Unanswered, Unparsable):
+    except (Absent, Unanswered, Unparsable, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         raise Unparsable(said(error)) from error
 
 

@@ -3,17 +3,18 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from typing import Protocol
 
 from fleetops.model.command import Command, Outcome
-from fleetops.model.errors import Interrupted, Unreachable, UsageError
+from fleetops.model.errors import FleetopsError, Interrupted, Unreachable, UsageError
 from fleetops.model.exit import Exit, worst
 from fleetops.model.fleet import Host
 from fleetops.model.nodeset import fold_names
 from fleetops.model.run import RunReport
 from fleetops.model.session import Session
 from fleetops.ssh import quote
-from fleetops.ssh.fanout import WIDTH, Result, fan_out
+from fleetops.ssh.fanout import WIDTH, GivenUp, Result, fan_out
 
 SPARE_S = 60.0
 """How much longer than the command's deadline a host may take in all: jump hosts, login, a slow shell."""
@@ -43,6 +44,15 @@ class RunInterrupted(Interrupted):
         super().__init__("; ".join(told), hint=hint)
         self.left_s = dict(left_s)
         self.ended = tuple(ended)
+
+
+class Unheard(FleetopsError):  # noqa: N818 - named for what the user reads
+    """Nobody hears any more what comes of a run, so it was ended."""
+
+    def __init__(self, error: OSError, ended: RunInterrupted) -> None:
+        told = ended.message.partition("; ")[2]
+        why = f"cannot write what came: {error.strerror or error}; no further host was begun"
+        super().__init__("; ".join(filter(None, [why, told])), hint=ended.hint)
 
 
 class EndableSession(Session, Protocol):
@@ -79,6 +89,7 @@ def run_on_hosts(
 
     Raises:
         UsageError: the command could not be sent to any host, or what is wrong is not one host's matter.
+        Unheard: `on_result` could not write, after ending what was under way.
         RunInterrupted: on Ctrl-C, after ending what was under way as far as that can be done quickly.
     """
     quote.check(command)
@@ -92,14 +103,32 @@ def run_on_hosts(
             for result in coming:
                 if isinstance(result.error, UsageError) and not result.error.host:
                     raise result.error
-                results[result.item.name] = result
-                if on_result:
-                    on_result(result)
+                results[result.item.name] = under_way.told_apart(result)
+                tell(on_result, results[result.item.name])
         if deadline_s is not None:
             under_way.end_within(GIVEN_UP_S)
     except KeyboardInterrupt:
         raise under_way.interrupted() from None
+    except CannotTell as error:
+        raise Unheard(error.why, under_way.interrupted()) from error
     return report_of(hosts, results)
+
+
+class CannotTell(Exception):  # noqa: N818 - it says what is so
+    """Whoever was told of results cannot hand them on."""
+
+    def __init__(self, why: OSError) -> None:
+        super().__init__(str(why))
+        self.why = why
+
+
+def tell(on_result: Callable[[Result[Host, Outcome]], None] | None, result: Result[Host, Outcome]) -> None:
+    """Tell of a result. Raises CannotTell where that cannot be written."""
+    try:
+        if on_result:
+            on_result(result)
+    except OSError as error:
+        raise CannotTell(error) from error
 
 
 def report_of(hosts: Sequence[Host], results: Mapping[str, Result[Host, Outcome]]) -> RunReport:
@@ -126,6 +155,14 @@ class _UnderWay:
         if self._over.is_set():  # looked at after the line above: whoever sets it ends what it finds there
             raise Unreachable(f"{host.name}: not started: the run is being ended", host=host.name)
         return session.run(self._command)
+
+    def told_apart(self, result: Result[Host, Outcome]) -> Result[Host, Outcome]:
+        """Of what was given up: whether it was begun at all."""
+        name = result.item.name
+        if not isinstance(result.error, GivenUp) or name in self._used:
+            return result
+        error = Unreachable(f"{name}: not begun when the deadline was over: nothing was sent", host=name)
+        return replace(result, error=error)
 
     def end_within(self, seconds: float) -> None:
         """End the command wherever it runs, and start it nowhere any more."""

@@ -5,6 +5,7 @@ as it comes, and are told of an interrupt by this process alone, whose process g
 terminal must not reach them as one of their own.
 """
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -17,17 +18,29 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from fleetops.fleet.run import QUIT_S, EndableSessions, RunInterrupted, report_of, run_on_hosts
+from fleetops.fleet.run import (
+    QUIT_S,
+    CannotTell,
+    EndableSessions,
+    RunInterrupted,
+    Unheard,
+    report_of,
+    run_on_hosts,
+    tell,
+)
 from fleetops.model.command import Command, Outcome
 from fleetops.model.errors import FleetopsError, Unreachable
 from fleetops.model.fleet import Host
 from fleetops.model.run import RunReport
 from fleetops.ssh.fanout import WIDTH, Result
+from fleetops.ssh.quote import KILL_AFTER_S
 
 HOSTS_A_PROCESS = 32
 """Fewer are not worth a process of their own: it costs as much as some logins."""
 
 _ENDING_S = QUIT_S + 2.0
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PR_SET_PDEATHSIG = 1
 OnResult = Callable[[Result[Host, Outcome]], None]
 
 
@@ -52,23 +65,37 @@ def run_spread(
 
     `sessions` must not have connected to any host yet.
     """
+    processes = min(processes, width, len(hosts))
     if processes < 2:
         return run_on_hosts(sessions, hosts, command, width=width, deadline_s=deadline_s, on_result=on_result)
-    share = max(1, -(-width // processes))
-    work = _Work(sessions, command, share, deadline_s)
+    shares = [width // processes + (number < width % processes) for number in range(processes)]
     results: dict[str, Result[Host, Outcome]] = {}
-    parts = [_Part.begin(work, hosts[first::processes]) for first in range(processes)]
+    parts = [
+        _Part.begin(_Work(sessions, command, share, deadline_s), hosts[first::processes])
+        for first, share in enumerate(shares)
+    ]
     try:
         for result in _results(parts):
             results[result.item.name] = result
-            if on_result:
-                on_result(result)
+            tell(on_result, result)
     except KeyboardInterrupt:
         raise _interrupted(parts, command) from None
+    except CannotTell as error:
+        raise Unheard(error.why, _interrupted(parts, command)) from error
     finally:
-        for part in parts:
-            part.end()
+        _end(parts)
     return report_of(hosts, results)
+
+
+def _end(parts: "Sequence[_Part]") -> None:
+    """They are over, whatever they do; one more Ctrl-C by now takes nothing away from what is said of the others."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
+    for part in parts:
+        part.end()
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    except KeyboardInterrupt:
+        return
 
 
 @dataclass(frozen=True)
@@ -80,10 +107,16 @@ class _Work:
     width: int
     deadline_s: float | None
 
-    def do(self, hosts: Sequence[Host], pipe: Connection) -> None:
+    def do(self, hosts: Sequence[Host], pipe: Connection, parent: int) -> None:
         """In the process itself."""
         os.setpgid(0, 0)
+        _die_with(parent)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in (
+            signal.SIGTERM,
+            signal.SIGHUP,
+        ):  # whoever stops all of them at once means the one that asks
+            signal.signal(number, signal.SIG_IGN)
         try:
             run_on_hosts(
                 self.sessions,
@@ -104,18 +137,24 @@ class _Work:
 
 @dataclass
 class _Part:
-    """One process and its hosts. `left`: those that have given no result yet."""
+    """One process and its hosts.
+
+    Attributes:
+        left: those that have given no result yet.
+        interrupted: what it has said of an interrupt that reached it.
+    """
 
     process: BaseProcess
     pipe: Connection
     left: dict[str, Host]
     began: float = field(default_factory=time.monotonic)
+    interrupted: RunInterrupted | None = None
 
     @classmethod
     def begin(cls, work: _Work, hosts: Sequence[Host]) -> "_Part":
         context: Any = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=work.do, args=(hosts, theirs), daemon=True)
+        process = context.Process(target=work.do, args=(hosts, theirs, os.getpid()), daemon=True)
         with warnings.catch_warnings():
             # Of threads at a fork: the only ones by now draw the progress, and the new process draws nothing.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -154,6 +193,13 @@ class _Part:
         self.pipe.close()
 
 
+def _die_with(parent: int) -> None:
+    """Begin nothing any more once whom it works for is gone, however that was ended."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def _results(parts: Sequence[_Part]) -> Iterator[Result[Host, Outcome]]:
     """Of all of them, as they come. Raises the first error that is no single host's."""
     open_parts: dict[Any, _Part] = {part.pipe: part for part in parts}
@@ -170,6 +216,11 @@ def _results(parts: Sequence[_Part]) -> Iterator[Result[Host, Outcome]]:
                 yield said
             elif said is None:
                 del open_parts[pipe]
+            elif isinstance(
+                said, RunInterrupted
+            ):  # somebody has interrupted that process: it was meant for all
+                part.interrupted = said
+                raise KeyboardInterrupt
             else:
                 raise said
 
@@ -182,9 +233,10 @@ def _interrupted(parts: Sequence[_Part], command: Command) -> RunInterrupted:
     silent = list(parts)
     try:
         for part in parts:
-            part.interrupt()
+            if part.interrupted is None:
+                part.interrupt()
         for part in parts:
-            told = _last_word(part, until)
+            told = part.interrupted or _last_word(part, until)
             if told is not None:
                 silent.remove(part)
                 left_s |= told.left_s
@@ -192,7 +244,7 @@ def _interrupted(parts: Sequence[_Part], command: Command) -> RunInterrupted:
     except KeyboardInterrupt:
         pass
     for part in silent:  # of those that have said nothing, any of their hosts may have begun
-        left_s |= dict.fromkeys(part.left, command.deadline_s)
+        left_s |= dict.fromkeys(part.left, command.deadline_s + KILL_AFTER_S)
     return RunInterrupted(left_s, ended)
 
 

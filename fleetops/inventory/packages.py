@@ -3,8 +3,10 @@
 A package that cannot be loaded, or brings something else than it says, is an error that names it; it breaks nothing else.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Container, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
@@ -55,8 +57,11 @@ class Offer:
         if self.refused or self.point is None:
             raise Unloadable(f"is refused: {self.refused}")
         try:
-            return self.point.load()
-        except (Exception, SystemExit) as error:
+            with redirect_stdout(sys.stderr):  # what it prints is no part of what fleetops says
+                return self.point.load()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise Unloadable(f"could not be loaded from {self.place}: {said(error)}") from error
 
 

@@ -102,6 +102,10 @@ def _collect(
         raise defect
 
 
-def _given_up(item: object, deadline_s: float | None) -> Unreachable:
+class GivenUp(Unreachable):
+    """It had not finished when the deadline was over, or had not been begun."""
+
+
+def _given_up(item: object, deadline_s: float | None) -> GivenUp:
     name = getattr(item, "name", str(item))
-    return Unreachable(f"{name}: not finished within {deadline_s:.3g} s, given up", host=name)
+    return GivenUp(f"{name}: not finished within {deadline_s:.3g} s, given up", host=name)

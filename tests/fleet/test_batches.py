@@ -89,3 +89,16 @@ def test_a_pause_is_between_batches_and_told(monkeypatch):
 
 def test_nobody_is_no_batch():
     assert run_in_batches([], Batches(size=3), Fleet().run) == RunReport(outcomes=(), failures=())
+
+
+def test_no_further_batch_begins_once_the_deadline_is_over(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(batches.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(batches.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    fleet = Fleet()
+    report = run_in_batches(HOSTS, Batches(size=3, pause_s=10.0, ends_at=102.0), fleet.run)
+    assert clock[0] == pytest.approx(102.0)
+    assert len(fleet.asked) == 1
+    assert {error.message for _, error in report.failures} == {
+        "not started: stopped after batch 1 of 3: the deadline was over"
+    }

@@ -12,7 +12,7 @@ import pytest
 from ssh_site import await_gone, free_port, node, running
 
 from fleetops.fleet import spread
-from fleetops.fleet.run import RunInterrupted, run_on_hosts
+from fleetops.fleet.run import RunInterrupted, Unheard, run_on_hosts
 from fleetops.fleet.spread import processes_for, run_spread
 from fleetops.model.command import Command
 from fleetops.model.errors import HostKeyRefused, Refused, Unreachable, UsageError
@@ -58,11 +58,7 @@ def test_what_is_no_single_hosts_matter_ends_it(site, hosts):
 def test_a_process_that_is_killed_costs_its_hosts_only(site, hosts, monkeypatch):
     word = f"spread-{os.getpid()}-kill"
     line = f": {word}; case $SSH_CONNECTION in *) sleep 2 ;; esac"
-    begun = []
-    begin = spread._Part.begin.__func__
-    monkeypatch.setattr(
-        spread._Part, "begin", classmethod(lambda cls, *given: begun.append(begin(cls, *given)) or begun[-1])
-    )
+    begun = begun_parts(monkeypatch)
     threading.Timer(0.8, lambda: os.kill(begun[0].process.pid, signal.SIGKILL)).start()
     with site.connections() as connections:
         report = run_spread(connections, hosts[:6], Command(argv=("sh", "-c", line)), processes=2)
@@ -87,6 +83,85 @@ def test_an_interrupt_ends_the_command_in_every_process(site, hosts):
         run_spread(connections, hosts[:6], Command(argv=("sh", "-c", line), deadline_s=100.0), processes=2)
     assert {*caught.value.ended, *caught.value.left_s} == {host.name for host in hosts[:6]}
     await_gone(word)
+
+
+def begun_parts(monkeypatch):
+    begun = []
+    begin = spread._Part.begin.__func__
+    monkeypatch.setattr(
+        spread._Part, "begin", classmethod(lambda cls, *given: begun.append(begin(cls, *given)) or begun[-1])
+    )
+    return begun
+
+
+def test_no_more_hosts_at_a_time_than_were_asked_for(site, hosts, monkeypatch):
+    begun = begun_parts(monkeypatch)
+    note = site.folder / "times"
+    line = f"echo + >> {note}; sleep 0.3; echo - >> {note}"
+    with site.connections() as connections:
+        run_spread(connections, hosts[:6], Command(argv=("sh", "-c", line)), processes=3, width=2)
+    under_way, most = 0, 0
+    for mark in note.read_text().split():
+        under_way += 1 if mark == "+" else -1
+        most = max(most, under_way)
+    assert (len(begun), most) == (2, 2)
+
+
+def test_an_interrupt_of_one_process_is_one_of_all(site, hosts, monkeypatch):
+    begun = begun_parts(monkeypatch)
+    word = f"spread-{os.getpid()}-one"
+
+    def when_it_runs():
+        until = time.monotonic() + 20
+        while len(running(word)) < 6 * 3 and time.monotonic() < until:
+            time.sleep(0.05)
+        os.kill(begun[0].process.pid, signal.SIGTERM)  # which is not heard
+        os.kill(begun[0].process.pid, signal.SIGINT)
+
+    threading.Thread(target=when_it_runs, daemon=True).start()
+    command = Command(argv=("sh", "-c", f": {word}; sleep 300"), deadline_s=100.0)
+    with site.connections() as connections, pytest.raises(RunInterrupted) as caught:
+        run_spread(connections, hosts[:6], command, processes=2)
+    assert {*caught.value.ended, *caught.value.left_s} == {host.name for host in hosts[:6]}
+    await_gone(word)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_run_that_nobody_hears_is_ended(site, hosts, processes):
+    word = f"spread-{os.getpid()}-unheard-{processes}"
+    line = f": {word}; case $SSH_CONNECTION in *) echo x ;; esac; sleep $0"
+
+    def no_room(_):
+        raise OSError(28, "No space left on device")
+
+    command = Command(argv=("sh", "-c", f"{line}", "300"), deadline_s=100.0)
+    quick = [replace(hosts[0], name="down", port=free_port())]
+    with site.connections() as connections, pytest.raises(Unheard) as caught:
+        run_spread(connections, [*hosts[:5], *quick], command, processes=processes, on_result=no_room)
+    assert caught.value.message.startswith(
+        "cannot write what came: No space left on device; no further host was begun"
+    )
+    await_gone(word)
+
+
+def test_processes_end_with_whom_they_work_for(site, hosts):
+    """As the kernel's OOM killer ends it: nothing further is begun."""
+    word = f"spread-{os.getpid()}-orphan"
+    note = site.folder / "begun"
+    line = f": {word}; echo x >> {note}; sleep 3"
+    alone = os.fork()
+    if alone == 0:
+        os.setpgid(0, 0)
+        with site.connections() as connections:
+            run_spread(connections, hosts[:6], Command(argv=("sh", "-c", line)), processes=2, width=2)
+        os._exit(0)
+    until = time.monotonic() + 20
+    while (not note.exists() or len(note.read_text().split()) < 2) and time.monotonic() < until:
+        time.sleep(0.02)
+    os.kill(alone, signal.SIGKILL)
+    os.waitpid(alone, 0)
+    await_gone(word)
+    assert len(note.read_text().split()) == 2
 
 
 def test_nothing_is_left_of_the_processes(site, hosts):

@@ -21,6 +21,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "docs/examples/check-package"
 POINTS = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]["entry-points"]["fleetops.checks"]
 WELL = truly_but(lambda text: text)
 MODULE = """
+from dataclasses import replace
 from fleetops.model.command import Command
 from fleetops.model.fact import Fact, Key
 from fleetops.model.finding import Check, Finding, FleetCheck, Severity
@@ -29,10 +30,15 @@ from fleetops.model.package_check import PackageCheck
 def said(host, check="mine"):
     return Finding(host=host, check=check, severity=Severity.WARNING, subject="s", evidence="e")
 
+def odd(**changes):
+    return replace(said("node-1"), **changes)
+
 def broken(seen):
     return 1 / 0
 
 """
+READ = "Fact(Key('own'), Command(argv={}, deadline_s=5.0), parse=str)"
+NUL = "('a' + chr(0),)"
 Installer = Callable[..., None]
 
 
@@ -103,6 +109,12 @@ def test_its_finding_is_that_of_the_node(installed, swept):
         (of_nodes("broken"), "check mine of package fleetops-mine 1.0 has failed: ZeroDivisionError"),
         (of_nodes("lambda seen: 3"), "'int' object is not iterable"),
         (of_nodes("lambda seen: ['x']"), "it gives str, which is no Finding"),
+        (of_nodes("lambda seen: [said('node-2')]"), "it speaks of 'node-2', which it was not shown"),
+        (of_nodes("lambda seen: exit(0)"), "SystemExit: 0"),
+        (of_nodes("lambda seen: [odd(severity='warning')]"), "a severity is 'warning'"),
+        (of_nodes("lambda seen: [odd(evidence=b'x')]"), "a text of a finding is bytes"),
+        (of_nodes("lambda seen: [odd(next=None)]"), "a text of a finding is NoneType"),
+        (of_nodes("lambda seen: [odd(subject='\\udc80')]"), "UnicodeEncodeError"),
     ],
 )
 def test_one_that_fails_is_unknown_and_named(installed, source, says):
@@ -122,6 +134,19 @@ def test_one_that_fails_is_unknown_and_named(installed, source, says):
         ("mine", "raise SystemExit(3)", "could not be loaded from fleetops_mine:CHECK: SystemExit: 3"),
         ("mine", "import fleetops_nowhere", "No module named 'fleetops_nowhere'"),
         ("mine", of_nodes("broken", ", reads=(3,)"), "reads what is no Fact, but int"),
+        ("mine", of_nodes("broken", ", reads=None"), "has as its reads NoneType, and no tuple"),
+        ("mine", of_nodes("broken", f", reads=({READ.format('()')},)"), "there is no command to run"),
+        (
+            "mine",
+            of_nodes("broken", f", reads=({READ.format('(3,)')},)"),
+            "by an argv that is no tuple of words",
+        ),
+        ("mine", of_nodes("broken", f", reads=({READ.format(NUL)},)"), "by a command that nobody can run"),
+        (
+            "mine",
+            "class Odd(BaseException): pass\nraise Odd('x')",
+            "could not be loaded from fleetops_mine:CHECK: Odd: x",
+        ),
         ("disk-full", of_nodes("broken"), "is refused: a shipped check has that name"),
     ],
 )
@@ -137,6 +162,12 @@ def test_two_packages_with_one_name_are_both_refused(installed):
     installed("mine", of_nodes("lambda seen: []"))
     installed("mine", of_nodes("lambda seen: []"), package="fleetops-theirs")
     assert {one.check for one in judged()} == {"package:fleetops-mine", "package:fleetops-theirs"}
+
+
+def test_what_one_prints_is_no_part_of_what_fleetops_says(installed, capsys):
+    installed("mine", "print('loud')\n" + of_nodes("lambda seen: print('louder') or []"))
+    assert judged() == []
+    assert capsys.readouterr().out == ""
 
 
 def test_a_parser_that_breaks_is_a_fact_that_is_missing(installed, swept):
@@ -156,8 +187,8 @@ def test_what_a_sweep_reads_anyway_is_not_read_otherwise(installed, swept):
     assert swept() == []
 
 
-def test_one_of_all_nodes_sees_them_beside_each_other_and_speaks_of_no_other_host(installed, swept):
-    judge = "lambda seen: [said(one.node.name, check='x') for one in seen] + [said('nobody')]"
+def test_one_of_all_nodes_sees_them_beside_each_other(installed, swept):
+    judge = "lambda seen: [said(one.node.name, check='x') for one in seen]"
     installed("mine", f"CHECK = PackageCheck(check=FleetCheck(name='mine', title='x', judge={judge}))\n")
     found = swept(first=WELL, second=WELL)
     assert [(one.host, one.check) for one in found] == [("first", "mine"), ("second", "mine")]
