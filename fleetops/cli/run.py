@@ -116,8 +116,7 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
     """Run on all at once or batch by batch, fold, show."""
     argv = _argv(args)
     from fleetops.fleet.batches import Batches, run_in_batches
-    from fleetops.fleet.run import exit_code
-    from fleetops.fleet.spread import processes_for, run_spread
+    from fleetops.fleet.run import exit_code, run_on_hosts
     from fleetops.inventory import select_hosts
     from fleetops.model.command import Command
     from fleetops.render.run import run_json, run_screen
@@ -138,17 +137,8 @@ def execute(args: argparse.Namespace, world: World) -> Exit:
 
         def run_on(part: "Sequence[Host]") -> "RunReport":
             left_s = max(ends_at - time.monotonic(), 0.0) if args.deadline else None
-            # A password is asked for once, a jump host is connected to once, and batches go on with one process's connections.
-            alone = args.sudo or args.batch or connections.has_jumps
-            processes = 1 if alone else processes_for(len(part))
-            return run_spread(
-                connections,
-                part,
-                command,
-                processes=processes,
-                width=args.fanout,
-                deadline_s=left_s,
-                on_result=follow.result,
+            return run_on_hosts(
+                connections, part, command, width=args.fanout, deadline_s=left_s, on_result=follow.result
             )
 
         report = run_in_batches(hosts, batches, run_on)

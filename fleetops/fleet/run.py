@@ -104,17 +104,21 @@ def run_on_hosts(
                 if isinstance(result.error, UsageError) and not result.error.host:
                     raise result.error
                 results[result.item.name] = under_way.told_apart(result)
-                tell(on_result, results[result.item.name])
+                _tell(on_result, results[result.item.name])
         if deadline_s is not None:
             under_way.end_within(GIVEN_UP_S)
     except KeyboardInterrupt:
         raise under_way.interrupted() from None
-    except CannotTell as error:
+    except _CannotTell as error:
         raise Unheard(error.why, under_way.interrupted()) from error
-    return report_of(hosts, results)
+    in_order = [results[host.name] for host in hosts]
+    return RunReport(
+        outcomes=tuple((r.item.name, r.value) for r in in_order if r.value is not None),
+        failures=tuple((r.item.name, r.error) for r in in_order if r.error is not None),
+    )
 
 
-class CannotTell(Exception):  # noqa: N818 - it says what is so
+class _CannotTell(Exception):  # noqa: N818 - it says what is so
     """Whoever was told of results cannot hand them on."""
 
     def __init__(self, why: OSError) -> None:
@@ -122,22 +126,13 @@ class CannotTell(Exception):  # noqa: N818 - it says what is so
         self.why = why
 
 
-def tell(on_result: Callable[[Result[Host, Outcome]], None] | None, result: Result[Host, Outcome]) -> None:
-    """Tell of a result. Raises CannotTell where that cannot be written."""
+def _tell(on_result: Callable[[Result[Host, Outcome]], None] | None, result: Result[Host, Outcome]) -> None:
+    """Tell of a result. Raises _CannotTell where that cannot be written."""
     try:
         if on_result:
             on_result(result)
     except OSError as error:
-        raise CannotTell(error) from error
-
-
-def report_of(hosts: Sequence[Host], results: Mapping[str, Result[Host, Outcome]]) -> RunReport:
-    """One result for each host, in the order in which they were named."""
-    in_order = [results[host.name] for host in hosts]
-    return RunReport(
-        outcomes=tuple((r.item.name, r.value) for r in in_order if r.value is not None),
-        failures=tuple((r.item.name, r.error) for r in in_order if r.error is not None),
-    )
+        raise _CannotTell(error) from error
 
 
 class _UnderWay:

@@ -23,17 +23,6 @@ class FleetopsError(Exception):
         self.hint = hint
         self.host = host
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """As it is, between two processes: what it needs to be made it has already."""
-        return _remade, (type(self), self.args, self.__dict__)
-
-
-def _remade(kind: type[FleetopsError], args: tuple[object, ...], state: dict[str, object]) -> FleetopsError:
-    error = kind.__new__(kind, *args)
-    error.args = args
-    error.__dict__.update(state)
-    return error
-
 
 class UsageError(FleetopsError):
     """The command line asks for something that does not exist or does not make sense."""

@@ -25,17 +25,12 @@ class SshConfig:
     """ssh_config as Fabric's connections take it, and the files it names.
 
     As with `ssh -F`, a file named in the inventory's settings replaces the user's and the system's.
-
-    Attributes:
-        has_agent: whether there is an agent to ask.
-        has_jumps: whether any server is reached through another.
     """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         self._home = _home(environ)
         self._settings = settings
         self.has_agent = bool(environ.get("SSH_AUTH_SOCK"))
-        self.has_jumps = False
         self._parsed = self._load(settings.ssh_config)
 
     def _load(self, named: Path | None) -> SSHConfig:
@@ -44,10 +39,8 @@ class SshConfig:
         files = [named] if named is not None else [self._home / ".ssh/config", SYSTEM_CONFIG]
         parsed = SSHConfig()
         for file in files:
-            lines = list(_lines(file, self._home))
-            self.has_jumps = self.has_jumps or any(map(_is_jump, lines))
             try:
-                parsed.parse(lines)
+                parsed.parse(_lines(file, self._home))
             except (ConfigParseError, ValueError) as error:
                 raise UsageError(f"{file}: {error}") from error
         return parsed
@@ -140,11 +133,6 @@ def jumps_of(connection: Connection) -> list[str]:
 def _server_of(hop: str) -> str:
     host = hop.rpartition("@")[2]
     return host.partition(":")[0] if host.count(":") == 1 else host
-
-
-def _is_jump(line: str) -> bool:
-    keyword, _, value = line.strip().replace("=", " ", 1).partition(" ")
-    return keyword.lower() == "proxyjump" and value.strip().lower() != "none"
 
 
 def _lines(file: Path, home: Path, depth: int = 0) -> Iterator[str]:

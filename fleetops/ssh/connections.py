@@ -41,11 +41,6 @@ class Connections:
         self._links: dict[tuple[str, ...], Link] = {}
         self._lock = threading.Lock()
 
-    @property
-    def has_jumps(self) -> bool:
-        """Whether ssh_config has hosts that are reached through others."""
-        return self._config.has_jumps
-
     def session(self, host: Host) -> SshSession:
         """The session to this host. Nothing is contacted yet. Raises UsageError where ssh_config makes no sense."""
         with self._lock:

@@ -8,7 +8,10 @@ import time
 
 import pytest
 from command_line import CommandLine
-from ssh_site import ADDRESS, await_gone, descendants, running
+from ssh_site import ADDRESS, await_gone, descendants, free_port, node, running
+
+from fleetops.fleet.run import Unheard, run_on_hosts
+from fleetops.model.command import Command
 
 
 @pytest.fixture
@@ -78,3 +81,24 @@ def test_a_host_that_cannot_be_told_is_named_with_the_time_that_is_left(fleet, s
     assert error.endswith(" s at most")
     assert hint.strip() == f"hint: look there before doing it again: {fleet.typed('probe', 'node-2')}"
     assert took_s < 5
+
+
+def test_a_run_that_nobody_hears_any_more_is_ended_and_says_so(site):
+    """As with a full disk behind `--json-lines > file`, or a reader that has gone."""
+    word = f"unheard-{os.getpid()}"
+    server = site.serve()
+    hosts = [node(server, "node-1"), node(free_port(), "down")]
+    command = Command(argv=("sh", "-c", f": {word}; sleep 300"), deadline_s=100.0)
+
+    def no_room(_):
+        until = time.monotonic() + 20
+        while len(running(word)) < 3 and time.monotonic() < until:
+            time.sleep(0.05)
+        raise OSError(28, "No space left on device")
+
+    with site.connections() as connections, pytest.raises(Unheard) as caught:
+        run_on_hosts(connections, hosts, command, on_result=no_room)
+    assert caught.value.message == (
+        "cannot write what came: No space left on device; no further host was begun; ended on node-1"
+    )
+    await_gone(word)

@@ -136,18 +136,3 @@ def test_http_goes_through_as_well(site):
         threading.Thread(target=web.handle_request, daemon=True).start()
         answer = connections.session(node(target)).request(web.server_port, "GET", "/")
     assert (answer.status, answer.body) == (200, b"hello")
-
-
-@pytest.mark.parametrize(
-    ("text", "jumps"),
-    [
-        ("", False),
-        ("Host a\n  ProxyJump none", False),
-        ("Host a\n  proxyjump=b", True),
-        ("Host a\n  ProxyJump b,c", True),
-    ],
-)
-def test_whether_anything_is_reached_through_another_is_known(site, text, jumps):
-    site.configure(text)
-    with site.connections() as connections:
-        assert connections.has_jumps is jumps
