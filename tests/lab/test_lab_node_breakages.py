@@ -166,7 +166,7 @@ def test_the_next_service_goes_wrong_once_it_is_ready_and_the_one_after_does_not
     else:
         node.await_that(lambda: not generates(node), "it did not hang")
         assert len(ranks_of(node.look())) == 2
-        end(node, "KILL", node.look())
+        node.kill(node.look())
         node.await_that(lambda: node.look() == [], "it did not go")
     assert told in node.run("cat", LOG)
     node.serve()

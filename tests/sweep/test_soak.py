@@ -13,6 +13,7 @@ def test_sweeps_in_a_row_leak_nothing(fleet_of, tmp_path):
     held = list(soak(CommandLine(inventory.path, tmp_path), SWEEPS))
     early, late = held[SETTLED - 1], held[-1]
     assert late.sweeps == SWEEPS
-    assert max(one.threads for one in held[SETTLED:]) <= early.threads + 2
-    assert max(one.descriptors for one in held[SETTLED:]) <= early.descriptors + 2
+    # A look may fall into the next sweep, which has connections open; what leaks is there at every look.
+    assert min(one.threads for one in held[-3:]) <= early.threads + 2
+    assert min(one.descriptors for one in held[-3:]) <= early.descriptors + 2
     assert late.rss_bytes - early.rss_bytes < 6 * MB
