@@ -22,16 +22,14 @@ def add_which(parser: argparse.ArgumentParser, *, optional: bool = False) -> Non
 
 def must_exist(inventory: "Inventory", host: str, check: str) -> None:
     """Raises UsageError, with the nearest name, for a host or check that there is not."""
-    from fleetops.checks import all_checks, fleet_checks, hypervisor_checks
-    from fleetops.fleet.package_checks import package_checks
+    from fleetops.fleet.package_checks import every_check
     from fleetops.inventory.problems import did_you_mean
 
     hosts = [*inventory.nodes, *inventory.hypervisors]
     if host not in hosts:
         raise UsageError(f"there is no host {host}", hint=did_you_mean(host, hosts))
-    every = (*all_checks(), *fleet_checks(), *hypervisor_checks(), *package_checks().checks)
     own = (one.full_name for one in inventory.checks.values())
-    checks = sorted({*(one.name for one in every), *own})
+    checks = sorted({*(one.name for one in every_check()), *own})
     if check not in checks:
         raise UsageError(f"there is no check {check}", hint=did_you_mean(check, checks))
 

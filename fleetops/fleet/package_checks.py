@@ -70,9 +70,17 @@ class PackageChecks:
 @cache
 def package_checks() -> PackageChecks:
     """Those of the installed packages, loaded at the first sweep."""
-    shipped: tuple[AnyCheck, ...] = (*all_checks(), *hypervisor_checks(), *fleet_checks())
-    found = offers(GROUP, "check", {one.name for one in shipped})
+    found = offers(GROUP, "check", {one.name for one in _shipped()})
     return PackageChecks(brought=tuple(brought(offer) for offer in found))
+
+
+def every_check() -> tuple[AnyCheck, ...]:
+    """All that a sweep asks but the operator's own: the shipped ones, and those of packages."""
+    return (*_shipped(), *package_checks().checks)
+
+
+def _shipped() -> tuple[AnyCheck, ...]:
+    return (*all_checks(), *hypervisor_checks(), *fleet_checks())
 
 
 def brought(offer: Offer) -> PackageCheck:

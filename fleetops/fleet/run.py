@@ -42,8 +42,6 @@ class RunInterrupted(Interrupted):
             told.append(f"the command may still run on {names}, for another {longest_s:.0f} s at most")
             hint = f"look there before doing it again: fleetops probe {names}"
         super().__init__("; ".join(told), hint=hint)
-        self.left_s = dict(left_s)
-        self.ended = tuple(ended)
 
 
 class Unheard(FleetopsError):  # noqa: N818 - named for what the user reads

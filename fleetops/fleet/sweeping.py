@@ -5,8 +5,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from fleetops.checks import all_checks, fleet_checks, hypervisor_checks
-from fleetops.fleet.package_checks import package_checks
+from fleetops.fleet.package_checks import every_check
 from fleetops.fleet.probe import Memory
 from fleetops.fleet.read import Sessions
 from fleetops.fleet.sweep import DEADLINE_S, Busy, sweep_hosts
@@ -118,8 +117,7 @@ def followed(hosts: tuple[HostSweep, ...], known: Sequence[Tracked], *, at: floa
 
 def latched() -> frozenset[str]:
     """The checks of which one sighting is enough."""
-    every = (*all_checks(), *fleet_checks(), *hypervisor_checks(), *package_checks().checks)
-    return frozenset(check.name for check in every if check.latched)
+    return frozenset(check.name for check in every_check() if check.latched)
 
 
 def exit_code(sweep: Sweep) -> Exit:
